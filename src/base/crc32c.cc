@@ -1,0 +1,96 @@
+#include "base/crc32c.h"
+
+#include <array>
+#include <cstring>
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#endif
+
+namespace regatta::base {
+namespace {
+
+constexpr std::array<uint32_t, 256> MakeTable() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) ? 0x82F63B78u : 0u);
+    table[i] = crc;
+  }
+  return table;
+}
+constexpr std::array<uint32_t, 256> kTable = MakeTable();
+
+uint32_t Portable(const uint8_t* p, size_t size, uint32_t crc) {
+  for (size_t i = 0; i < size; ++i) crc = (crc >> 8) ^ kTable[(crc ^ p[i]) & 0xFF];
+  return crc;
+}
+
+#if defined(__x86_64__)
+// Multiplies a CRC register by x^(8n) mod P: what appending n zero bytes does to it.
+struct ZeroShift {
+  std::array<std::array<uint32_t, 256>, 4> table{};
+  explicit ZeroShift(size_t n) {
+    std::array<uint32_t, 32> image{};
+    for (int bit = 0; bit < 32; ++bit) {
+      uint32_t crc = 1u << bit;
+      for (size_t i = 0; i < n; ++i) crc = (crc >> 8) ^ kTable[crc & 0xFF];
+      image[bit] = crc;
+    }
+    for (int byte = 0; byte < 4; ++byte) {
+      for (uint32_t v = 0; v < 256; ++v) {
+        uint32_t crc = 0;
+        for (int bit = 0; bit < 8; ++bit)
+          if (v >> bit & 1) crc ^= image[byte * 8 + bit];
+        table[byte][v] = crc;
+      }
+    }
+  }
+  uint32_t operator()(uint32_t crc) const {
+    return table[0][crc & 0xFF] ^ table[1][crc >> 8 & 0xFF] ^ table[2][crc >> 16 & 0xFF] ^ table[3][crc >> 24];
+  }
+};
+
+constexpr size_t kLane = 2048;
+
+// Three independent streams hide the instruction's latency; their registers are then combined.
+__attribute__((target("sse4.2"))) uint32_t Hardware(const uint8_t* p, size_t size, uint32_t crc) {
+  static const ZeroShift shift(kLane);
+  while (size >= 3 * kLane) {
+    uint64_t a = crc, b = 0, c = 0;
+    for (size_t i = 0; i < kLane; i += 8) {
+      uint64_t x, y, z;
+      std::memcpy(&x, p + i, 8);
+      std::memcpy(&y, p + kLane + i, 8);
+      std::memcpy(&z, p + 2 * kLane + i, 8);
+      a = _mm_crc32_u64(a, x);
+      b = _mm_crc32_u64(b, y);
+      c = _mm_crc32_u64(c, z);
+    }
+    crc = shift(shift(static_cast<uint32_t>(a)) ^ static_cast<uint32_t>(b)) ^ static_cast<uint32_t>(c);
+    p += 3 * kLane;
+    size -= 3 * kLane;
+  }
+  uint64_t wide = crc;
+  for (; size >= 8; p += 8, size -= 8) {
+    uint64_t x;
+    std::memcpy(&x, p, 8);
+    wide = _mm_crc32_u64(wide, x);
+  }
+  crc = static_cast<uint32_t>(wide);
+  for (; size > 0; ++p, --size) crc = _mm_crc32_u8(crc, *p);
+  return crc;
+}
+#endif
+
+}  // namespace
+
+uint32_t Crc32c(const void* data, size_t size, uint32_t crc) {
+  const auto* p = static_cast<const uint8_t*>(data);
+#if defined(__x86_64__)
+  static const bool has_sse42 = __builtin_cpu_supports("sse4.2");
+  if (has_sse42) return ~Hardware(p, size, ~crc);
+#endif
+  return ~Portable(p, size, ~crc);
+}
+
+}  // namespace regatta::base

@@ -1,0 +1,48 @@
+// A batch as parsed: ids of every slot, dense features, labels. Sample-major, because parsers write and pooling
+// reads it in that order.
+// Thread-safety: a plain value.
+// Invariant: bag (sample, slot) holds keys [offsets[sample * slots + slot], offsets[sample * slots + slot + 1]).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/key.h"
+
+namespace regatta::data {
+
+// What a model reads of a line, in the order of the declaration.
+struct Schema {
+  std::string label = "click";
+  std::vector<std::string> sparse_slots;  // "1" … "26"
+  std::string dense_slot = "dense_feature";
+  int dense_dim = 0;
+  std::string weight_slot;  // "" = every sample weighs 1
+  std::string user_slot;    // "" = none; for gauc
+};
+
+struct Batch {
+  uint64_t pass = 0;
+  uint64_t index = 0;  // k: the k-th batch of (pass, worker)
+  int size = 0;        // samples
+  int slots = 0;
+  int dense_dim = 0;
+  std::vector<base::Key> keys;
+  std::vector<uint32_t> offsets;  // size * slots + 1 entries
+  std::vector<float> values;      // a weight per key; empty = every key weighs 1
+  std::vector<float> dense;       // size * dense_dim
+  std::vector<float> labels;      // size
+  std::vector<float> weights;     // size, or empty
+  std::vector<uint64_t> users;    // size, or empty
+  uint64_t bytes = 0;             // input bytes this batch was read from, for progress
+
+  // Empties the batch and keeps its memory.
+  void Clear() {
+    pass = index = bytes = 0;
+    size = slots = dense_dim = 0;
+    keys.clear(), offsets.clear(), values.clear(), dense.clear(), labels.clear(), weights.clear(), users.clear();
+  }
+};
+
+}  // namespace regatta::data

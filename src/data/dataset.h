@@ -1,0 +1,37 @@
+// A source of batches. Batch k of a pass is a pure function of the files, seed, batch size and split, whatever the
+// number of reader threads.
+// Thread-safety: Next and Recycle are concurrent; the rest is called between passes by one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+#include "base/step.h"
+#include "data/batch.h"
+
+namespace regatta::data {
+
+struct Progress {
+  uint64_t bytes_done = 0;  // of the files on disk, so a share of bytes_total even for .gz
+  uint64_t bytes_total = 0;
+  uint64_t samples = 0;
+  uint64_t bad_lines = 0;
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  // Starts reading pass done.pass; batches that `done` contains are not given again.
+  virtual absl::Status BeginPass(const base::DataPosition& done) = 0;
+  // The next batch in order of index, or nullptr at the end of the pass. Every thread gets nullptr from then on.
+  virtual absl::StatusOr<std::unique_ptr<Batch>> Next() = 0;
+  // Gives a batch's memory back for reuse.
+  virtual void Recycle(std::unique_ptr<Batch> batch) = 0;
+  // Stops readers, joins them, reports what the pass came to: an error where it held no good sample.
+  virtual absl::Status EndPass() = 0;
+  virtual Progress progress() const = 0;
+};
+
+}  // namespace regatta::data
