@@ -58,8 +58,18 @@ struct TableKeys {
   std::span<const uint32_t> shard_begin;
 };
 
+// What is known of a pass before its first step. An empty `known` means that keys stream in.
+struct PassKeys {
+  uint64_t pass = 0;
+  StepKind kind = StepKind::kTrain;
+  std::span<const TableKeys> known;
+};
+
+// `step` counts the batches of the job: those of earlier passes, then k. `thread` is the training thread, 0 to
+// thread_num - 1: a thread has one step in flight.
 struct StepKeys {
   uint64_t step = 0;
+  int thread = 0;
   StepKind kind = StepKind::kTrain;
   std::span<const TableKeys> tables;
 };
@@ -90,6 +100,7 @@ struct DenseGrad {
 // All that a step learnt. Gradients are sums over `samples`; the table forms the mean.
 struct StepGrads {
   uint64_t step = 0;
+  int thread = 0;
   uint32_t samples = 0;
   std::span<const TableGrads> tables;
   std::span<const DenseGrad> dense;

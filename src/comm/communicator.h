@@ -1,0 +1,29 @@
+// The trainer's whole view of the cluster. Every mode implements this: local, sync, async, half_async, geo, gpubox,
+// collective. The unit is the step: Pull, compute, Commit.
+// Thread-safety: one per worker process. Prefetch, Pull and Commit are concurrent over threads (StepKeys::thread); a
+// step belongs to one thread. BeginPass and EndPass are called while no step is in flight.
+// A failure in the background surfaces at the next call and in EndPass.
+#pragma once
+
+#include "base/status.h"
+#include "base/step.h"
+
+namespace regatta::comm {
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual absl::Status BeginPass(const base::PassKeys& keys) = 0;
+  // The step's keys are known: starts what the mode's contract allows. Never changes a result.
+  virtual absl::Status Prefetch(const base::StepKeys& keys) = 0;
+  // Afterwards *rows views a row per key of every table, and the dense parameters, until the thread's Commit (in
+  // inference: its next Pull).
+  virtual absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) = 0;
+  // Hands over all that the step learnt. The views may be reused when it returns.
+  virtual absl::Status Commit(const base::StepGrads& grads) = 0;
+  // Afterwards every earlier Commit of this worker is visible to everyone.
+  virtual absl::Status EndPass() = 0;
+};
+
+}  // namespace regatta::comm

@@ -1,0 +1,36 @@
+// Local mode: the tables are in the process. With one thread a run is bitwise reproducible and the dense parameters
+// are used in place; with more each step sees a snapshot of the dense parameters, and updates are applied whole, one
+// after the other.
+// Thread-safety: as Communicator.
+#pragma once
+
+#include <vector>
+
+#include "client/local_client.h"
+#include "comm/communicator.h"
+
+namespace regatta::comm {
+
+class Local : public Communicator {
+ public:
+  Local(client::LocalClient& client, int threads);
+
+  absl::Status BeginPass(const base::PassKeys& keys) override;
+  absl::Status Prefetch(const base::StepKeys& keys) override;
+  absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
+  absl::Status Commit(const base::StepGrads& grads) override;
+  absl::Status EndPass() override;
+
+ private:
+  // What a thread's step views; reused by its next step.
+  struct Slot {
+    std::vector<std::vector<float>> rows;
+    std::vector<base::RowsView<const float>> views;
+    std::vector<float> dense;
+  };
+
+  client::LocalClient& client_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace regatta::comm

@@ -1,0 +1,138 @@
+#include "lookup/pooling.h"
+
+#include <cstring>
+
+#include "base/multiversion.h"
+
+namespace regatta::lookup {
+namespace {
+
+using base::RowsView;
+
+// Widths that models use most get loops of constant length, which compile to straight vector code; kAny is the rest.
+constexpr int kAny = 0;
+
+template <int kWidth>
+inline void AddRow(const float* from, int width, float* to) {
+  const int n = kWidth == kAny ? width : kWidth;
+  for (int j = 0; j < n; ++j) to[j] += from[j];
+}
+
+template <int kWidth>
+inline void AddScaledRow(const float* from, float scale, int width, float* to) {
+  const int n = kWidth == kAny ? width : kWidth;
+  for (int j = 0; j < n; ++j) to[j] += scale * from[j];
+}
+
+template <int kWidth>
+inline void CopyRow(const float* from, int width, float* to) {
+  std::memcpy(to, from, sizeof(float) * (kWidth == kAny ? width : kWidth));
+}
+
+constexpr uint32_t kAhead = 16;
+
+template <int kWidth>
+[[gnu::always_inline]] inline void GatherBody(const KeyPlan& plan, Pooling pooling, const RowsView<const float>& rows,
+                       const BagMatrix<float>& out) {
+  const int width = rows.width;
+  const uint32_t* row_of = plan.row_of.data();
+  const uint32_t ids = static_cast<uint32_t>(plan.row_of.size());
+  const uint32_t samples = static_cast<uint32_t>((plan.offsets.size() - 1) / out.slots);
+  uint32_t bag = 0;
+  for (uint32_t sample = 0; sample < samples; ++sample) {
+    float* to = out.data + sample * out.stride;
+    for (int slot = 0; slot < out.slots; ++slot, ++bag, to += width) {
+      const uint32_t begin = plan.offsets[bag], end = plan.offsets[bag + 1];
+      for (uint32_t p = begin; p < end; ++p)
+        if (p + kAhead < ids) __builtin_prefetch(rows.row(row_of[p + kAhead]));
+      if (begin == end) {
+        std::memset(to, 0, sizeof(float) * width);
+        continue;
+      }
+      if (plan.values.empty()) {
+        CopyRow<kWidth>(rows.row(row_of[begin]), width, to);
+        for (uint32_t p = begin + 1; p < end; ++p) AddRow<kWidth>(rows.row(row_of[p]), width, to);
+      } else {
+        std::memset(to, 0, sizeof(float) * width);
+        for (uint32_t p = begin; p < end; ++p) AddScaledRow<kWidth>(rows.row(row_of[p]), plan.values[p], width, to);
+      }
+      if (pooling == Pooling::kMean && end - begin > 1) {
+        const float scale = 1.0f / static_cast<float>(end - begin);
+        for (int j = 0; j < width; ++j) to[j] *= scale;
+      }
+    }
+  }
+}
+
+template <int kWidth>
+[[gnu::always_inline]] inline void MergeBody(const KeyPlan& plan, Pooling pooling, const BagMatrix<const float>& bags,
+                      const RowsView<float>& out) {
+  const int width = out.width;
+  const bool weighted = !plan.occurrence_value.empty();
+  const uint32_t slots = static_cast<uint32_t>(bags.slots);
+  const uint32_t* occurrence = plan.occurrence.data();
+  for (size_t u = 0; u < plan.keys.size(); ++u) {
+    float sum[kWidth == kAny ? 1 : kWidth];
+    float* to = kWidth == kAny ? out.row(u) : sum;
+    for (int j = 0; j < (kWidth == kAny ? width : kWidth); ++j) to[j] = 0;
+    for (uint32_t o = plan.occurrence_begin[u]; o < plan.occurrence_begin[u + 1]; ++o) {
+      const uint32_t bag = occurrence[o];
+      const uint32_t sample = bag / slots;
+      const float* from = bags.data + sample * bags.stride + (bag - sample * slots) * width;
+      if (!weighted && pooling == Pooling::kSum) {
+        AddRow<kWidth>(from, width, to);
+        continue;
+      }
+      float scale = weighted ? plan.occurrence_value[o] : 1.0f;
+      if (pooling == Pooling::kMean) scale /= static_cast<float>(plan.offsets[bag + 1] - plan.offsets[bag]);
+      AddScaledRow<kWidth>(from, scale, width, to);
+    }
+    if (kWidth != kAny) CopyRow<kWidth>(sum, width, out.row(u));
+  }
+}
+
+#define REGATTA_POOLING_WIDTH(W)                                                                               \
+  REGATTA_MULTIVERSION void Gather##W(const KeyPlan& plan, Pooling pooling, const RowsView<const float>& rows, \
+                                      const BagMatrix<float>& out) {                                           \
+    GatherBody<W>(plan, pooling, rows, out);                                                                   \
+  }                                                                                                            \
+  REGATTA_MULTIVERSION void Merge##W(const KeyPlan& plan, Pooling pooling, const BagMatrix<const float>& bags, \
+                                     const RowsView<float>& out) {                                             \
+    MergeBody<W>(plan, pooling, bags, out);                                                                    \
+  }
+
+REGATTA_POOLING_WIDTH(0)
+REGATTA_POOLING_WIDTH(1)
+REGATTA_POOLING_WIDTH(8)
+REGATTA_POOLING_WIDTH(9)
+REGATTA_POOLING_WIDTH(10)
+REGATTA_POOLING_WIDTH(16)
+REGATTA_POOLING_WIDTH(32)
+#undef REGATTA_POOLING_WIDTH
+
+struct Kernels {
+  int width;
+  void (*gather)(const KeyPlan&, Pooling, const RowsView<const float>&, const BagMatrix<float>&);
+  void (*merge)(const KeyPlan&, Pooling, const BagMatrix<const float>&, const RowsView<float>&);
+};
+constexpr Kernels kKernels[] = {{1, &Gather1, &Merge1},    {8, &Gather8, &Merge8},    {9, &Gather9, &Merge9},
+                                {10, &Gather10, &Merge10}, {16, &Gather16, &Merge16}, {32, &Gather32, &Merge32}};
+
+const Kernels& KernelsFor(int width) {
+  static constexpr Kernels any = {kAny, &Gather0, &Merge0};
+  for (const Kernels& k : kKernels)
+    if (k.width == width) return k;
+  return any;
+}
+
+}  // namespace
+
+void GatherPool(const KeyPlan& plan, Pooling pooling, RowsView<const float> rows, BagMatrix<float> out) {
+  KernelsFor(rows.width).gather(plan, pooling, rows, out);
+}
+
+void MergeGradients(const KeyPlan& plan, Pooling pooling, BagMatrix<const float> bags, RowsView<float> out) {
+  KernelsFor(out.width).merge(plan, pooling, bags, out);
+}
+
+}  // namespace regatta::lookup
