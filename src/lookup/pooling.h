@@ -2,12 +2,13 @@
 // key. Thread-safety: pure functions.
 #pragma once
 
+#include "base/pooling.h"
 #include "base/step.h"
 #include "lookup/key_plan.h"
 
 namespace regatta::lookup {
 
-enum class Pooling : uint8_t { kSum, kMean };
+using base::Pooling;
 
 // The bags of a sample lie side by side in one row of a matrix: bag (sample, slot) at row sample, column slot * width.
 template <typename T>

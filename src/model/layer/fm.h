@@ -1,0 +1,28 @@
+// The factorisation machine's terms over sparse slots and dense features, as PaddleRec's fm and deepfm have them:
+// a weight and a vector per id, a weight and a vector per dense feature.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+
+#include "model/model.h"
+
+namespace regatta::model {
+
+class Fm {
+ public:
+  Fm(ModelSpec& spec, int dim);
+
+  // [samples, slots + dense_dim, dim]: every field's vector.
+  torch::Tensor Fields(const Input& in) const;
+  // Σ weights + ½ Σ ((Σ fields)² − Σ fields²): [samples].
+  torch::Tensor Logit(const Input& in, const torch::Tensor& fields) const;
+  int64_t field_width() const { return fields_ * dim_; }
+
+ private:
+  int64_t dim_, fields_, slots_;
+  int weight_, vector_, dense_weight_, dense_vector_;
+};
+
+}  // namespace regatta::model

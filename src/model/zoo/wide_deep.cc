@@ -1,0 +1,44 @@
+// Wide & Deep: a linear model of the dense features and the DNN of everything, summed before the sigmoid.
+#include <cmath>
+
+#include "model/layer/criteo_slots.h"
+#include "model/layer/mlp.h"
+#include "model/zoo.h"
+
+namespace regatta::model {
+namespace {
+
+class WideDeep : public Model {
+ public:
+  explicit WideDeep(base::ModelParams& params) : deep_(Declare(params)) {}
+
+  Output Forward(const Input& in) const override {
+    const torch::Tensor wide = torch::addmm(in.dense[wide_bias_], in.features, in.dense[wide_weight_]);
+    return BinaryOutput(wide + deep_(in, in.embeddings[0]), in.labels);
+  }
+
+ private:
+  Mlp Declare(base::ModelParams& params) {
+    DeclareCriteoSlots(params, spec_);
+    const int64_t features = spec_.schema.dense_dim;
+    wide_weight_ =
+        spec_.AddDense("wide.w", {features, 1}, Init::Normal(1.0 / std::sqrt(std::max<int64_t>(features, 1))));
+    wide_bias_ = spec_.AddDense("wide.b", {1}, Init::Constant(0));
+    const int x = spec_.AddEmbedding({.table = "embedding",
+                                      .dim = EmbeddingDim(params),
+                                      .init = Init::Uniform(params.Double("embedding_init_range", 0.05, {0, 10})),
+                                      .dense_columns = DenseColumns::kAppended});
+    std::vector<int64_t> sizes = FcSizes(params);
+    sizes.push_back(1);
+    return Mlp(spec_, "deep", spec_.width(x), sizes, LastLayer::kLinear);
+  }
+
+  int wide_weight_ = 0, wide_bias_ = 0;
+  Mlp deep_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> MakeWideDeep(base::ModelParams& params) { return std::make_unique<WideDeep>(params); }
+
+}  // namespace regatta::model

@@ -1,0 +1,56 @@
+// Batches with their keys planned, ready to be trained on: reading, deduplication and routing of the next batches run
+// ahead of the steps, in a thread of their own.
+// Thread-safety: Next and Recycle are concurrent; Start and Stop are for one thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "lookup/key_plan.h"
+#include "metrics/trace.h"
+
+namespace regatta::train {
+
+struct PlannedBatch {
+  std::unique_ptr<data::Batch> batch;
+  lookup::KeyPlan plan;
+};
+
+class PlanQueue {
+ public:
+  // Holds at most `depth` planned batches.
+  PlanQueue(data::Dataset& dataset, size_t depth, metrics::Tracer* tracer);
+  ~PlanQueue();
+
+  absl::Status Start(const base::DataPosition& done);
+  // The next batch in order, or nullptr at the end of the pass.
+  absl::StatusOr<std::unique_ptr<PlannedBatch>> Next();
+  void Recycle(std::unique_ptr<PlannedBatch> batch);
+  // Ends the pass, finished or not. Afterwards no thread of it is left.
+  absl::Status Stop();
+
+ private:
+  void Run();
+  std::unique_ptr<PlannedBatch> FreeBatch();
+
+  // Constant after construction.
+  data::Dataset& dataset_;
+  const size_t depth_;
+  metrics::Tracer* const tracer_;
+
+  std::thread thread_;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::deque<std::unique_ptr<PlannedBatch>> ready_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::unique_ptr<PlannedBatch>> free_ ABSL_GUARDED_BY(mu_);
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace regatta::train

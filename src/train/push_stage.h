@@ -1,0 +1,39 @@
+// Leaf gradients to one gradient a key, dense gradients to pieces of the flattened array: what a step commits.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "base/status.h"
+#include "comm/communicator.h"
+#include "model/model.h"
+#include "train/plan_queue.h"
+#include "train/pull_stage.h"
+
+namespace regatta::train {
+
+class PushStage {
+ public:
+  PushStage(const model::ModelSpec& spec, comm::Communicator& communicator, int thread, double clip_by_norm,
+            metrics::Tracer* tracer);
+
+  absl::Status Run(const PlannedBatch& planned, const PullStage& pulled, uint64_t step);
+
+ private:
+  void Merge(const PlannedBatch& planned, const PullStage& pulled);
+  void CollectDense(const PullStage& pulled, uint32_t samples);
+
+  const model::ModelSpec& spec_;
+  comm::Communicator& communicator_;
+  const int thread_;
+  const double clip_by_norm_;
+  metrics::Tracer* const tracer_;
+  std::vector<torch::Tensor> held_;         // gradients that the views below point into
+  std::vector<std::vector<float>> merged_;  // one gradient a key, a table each
+  std::vector<base::TableGrads> tables_;
+  std::vector<base::DenseGrad> dense_;
+};
+
+}  // namespace regatta::train

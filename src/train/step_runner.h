@@ -1,0 +1,45 @@
+// One training thread's walk of a batch: pull, gather, forward, backward, merge, commit. Holds the tensors that the
+// walk reuses from step to step.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "base/step.h"
+#include "comm/communicator.h"
+#include "metrics/trace.h"
+#include "model/model.h"
+#include "train/plan_queue.h"
+
+namespace regatta::train {
+
+struct StepOptions {
+  int thread = 0;
+  double clip_by_norm = 0;  // bound on the norm of the mean dense gradient; 0 = none
+  metrics::Tracer* tracer = nullptr;
+};
+
+// What came of a step; the spans live until the thread's next step.
+struct StepResult {
+  const data::Batch* batch = nullptr;
+  std::span<const float> predictions;
+  double loss_sum = 0;    // over the samples, each times its weight
+  double weight_sum = 0;  // samples, or the sum of their weights
+};
+
+class StepRunner {
+ public:
+  StepRunner(const model::Model& model, comm::Communicator& communicator, const StepOptions& options);
+  ~StepRunner();
+
+  // A loss that is not finite is DATA_LOSS: nothing of the step is committed.
+  absl::StatusOr<StepResult> Train(const PlannedBatch& planned, uint64_t step);
+  absl::StatusOr<StepResult> Infer(const PlannedBatch& planned, uint64_t step);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace regatta::train

@@ -1,0 +1,140 @@
+#include "train/trainer.h"
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "train/plan_queue.h"
+
+namespace regatta::train {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+// The state that the threads of one pass share.
+class Trainer::Pass {
+ public:
+  Pass(Trainer& trainer, PlanQueue& queue, base::StepKind kind, const base::DataPosition& done, uint64_t first_step,
+       PassObserver& observer)
+      : trainer_(trainer), queue_(queue), kind_(kind), first_step_(first_step), observer_(observer), position_(done) {}
+
+  void RunThread(int thread) {
+    StepRunner runner(
+        trainer_.model_, trainer_.communicator_,
+        {.thread = thread, .clip_by_norm = trainer_.options_.clip_by_norm, .tracer = trainer_.options_.tracer});
+    while (Enter()) {
+      const auto start = std::chrono::steady_clock::now();
+      auto planned = queue_.Next();
+      const double read_seconds = SecondsSince(start);
+      if (!planned.ok() || *planned == nullptr) {
+        Leave(planned.status(), Leaving::kLastBatch);
+        return;
+      }
+      absl::Status status = Step(runner, **planned, read_seconds);
+      queue_.Recycle(*std::move(planned));
+      Leave(status, Leaving::kOneStep);
+    }
+  }
+
+  absl::StatusOr<PassEnd> End() {
+    base::MutexLock lock(mu_);
+    if (!status_.ok()) return status_;
+    return PassEnd{position_, reached_end_};
+  }
+
+ private:
+  enum class Leaving { kOneStep, kLastBatch };
+
+  // Waits for a pause to be over; false when the pass ends.
+  bool Enter() {
+    base::MutexLock lock(mu_);
+    while (pausing_ && status_.ok()) changed_.Wait(mu_);
+    if (stopping_ || !status_.ok() || reached_end_ || trainer_.stop_.load(std::memory_order_relaxed)) return false;
+    ++in_flight_;
+    return true;
+  }
+
+  // A thread that runs far ahead of a slow one waits: a position holds a window of DataPosition::kWindow batches.
+  void AwaitWindow(uint64_t batch) {
+    base::MutexLock lock(mu_);
+    while (batch >= position_.low + base::DataPosition::kWindow && status_.ok()) changed_.Wait(mu_);
+  }
+
+  absl::Status Step(StepRunner& runner, const PlannedBatch& planned, double read_seconds) {
+    const data::Batch& batch = *planned.batch;
+    AwaitWindow(batch.index);
+    const auto start = std::chrono::steady_clock::now();
+    const uint64_t step = first_step_ + batch.index;
+    auto result = kind_ == base::StepKind::kTrain ? runner.Train(planned, step) : runner.Infer(planned, step);
+    base::MutexLock lock(mu_);
+    if (absl::IsDataLoss(result.status())) return observer_.OnBadLoss(batch, result.status());
+    if (!result.ok()) return result.status();
+    if (!status_.ok()) return status_;
+    position_.Add(batch.index);
+    switch (observer_.AfterStep({*result, position_, read_seconds, SecondsSince(start)})) {
+      case PassObserver::Wish::kGoOn:
+        break;
+      case PassObserver::Wish::kPause:
+        pausing_ = true;
+        break;
+      case PassObserver::Wish::kStop:
+        stopping_ = true;
+        break;
+    }
+    return absl::OkStatus();
+  }
+
+  void Leave(const absl::Status& status, Leaving leaving) {
+    base::MutexLock lock(mu_);
+    --in_flight_;
+    if (!status.ok() && status_.ok()) status_ = status;
+    if (status.ok() && leaving == Leaving::kLastBatch) reached_end_ = true;
+    if (pausing_ && in_flight_ == 0) {
+      if (status_.ok()) status_ = observer_.AtPause(position_);
+      pausing_ = false;
+    }
+    changed_.NotifyAll();
+  }
+
+  Trainer& trainer_;
+  PlanQueue& queue_;
+  const base::StepKind kind_;
+  const uint64_t first_step_;
+  PassObserver& observer_;
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  base::DataPosition position_ ABSL_GUARDED_BY(mu_);
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+  int in_flight_ ABSL_GUARDED_BY(mu_) = 0;
+  bool pausing_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  bool reached_end_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+Trainer::Trainer(const model::Model& model, comm::Communicator& communicator, const TrainerOptions& options)
+    : model_(model), communicator_(communicator), options_(options) {}
+
+absl::StatusOr<PassEnd> Trainer::RunPass(data::Dataset& dataset, base::StepKind kind, const base::DataPosition& done,
+                                         uint64_t first_step, PassObserver& observer) {
+  PlanQueue queue(dataset, 2 + static_cast<size_t>(options_.threads), options_.tracer);
+  RETURN_IF_ERROR(communicator_.BeginPass({.pass = done.pass, .kind = kind, .known = {}}));
+  RETURN_IF_ERROR(queue.Start(done));
+  Pass pass(*this, queue, kind, done, first_step, observer);
+  std::vector<std::thread> threads;
+  for (int t = 1; t < options_.threads; ++t) threads.emplace_back([&pass, t] { pass.RunThread(t); });
+  pass.RunThread(0);
+  for (std::thread& thread : threads) thread.join();
+  const absl::Status read = queue.Stop();
+  ASSIGN_OR_RETURN(PassEnd end, pass.End());
+  if (end.complete) RETURN_IF_ERROR(read);
+  RETURN_IF_ERROR(communicator_.EndPass());
+  return end;
+}
+
+}  // namespace regatta::train

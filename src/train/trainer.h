@@ -1,0 +1,73 @@
+// Runs a pass over a dataset with T threads: Next, Pull, Forward, Backward, Commit, and the observer's AfterStep. The
+// mode is the communicator's matter, the model's mathematics the model's.
+// Thread-safety: one pass at a time; RequestStop may be called from anywhere.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/status.h"
+#include "base/step.h"
+#include "comm/communicator.h"
+#include "data/dataset.h"
+#include "metrics/trace.h"
+#include "model/model.h"
+#include "train/step_runner.h"
+
+namespace regatta::train {
+
+// What the trainer tells, and what it may be asked to do. Calls never overlap.
+class PassObserver {
+ public:
+  enum class Wish : uint8_t {
+    kGoOn,
+    kPause,  // finish the steps in flight, call AtPause, go on
+    kStop    // finish the steps in flight and end the pass
+  };
+  struct Step {
+    const StepResult& result;
+    const base::DataPosition& position;  // of everything committed, this step included
+    double read_seconds;                 // waited for the batch
+    double step_seconds;
+  };
+
+  virtual ~PassObserver() = default;
+  virtual Wish AfterStep(const Step& step) = 0;
+  // No step is in flight: tables and position are one consistent state.
+  virtual absl::Status AtPause(const base::DataPosition& position) = 0;
+  // A step failed with a loss that is not a number.
+  virtual absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) = 0;
+};
+
+struct TrainerOptions {
+  int threads = 1;
+  double clip_by_norm = 0;
+  metrics::Tracer* tracer = nullptr;
+};
+
+struct PassEnd {
+  base::DataPosition position;
+  bool complete = false;  // false: stopped before the last batch
+};
+
+class Trainer {
+ public:
+  Trainer(const model::Model& model, comm::Communicator& communicator, const TrainerOptions& options);
+
+  // Trains on (or infers) every batch of the pass that `done` does not contain; `first_step` is the step number of the
+  // pass's batch 0.
+  absl::StatusOr<PassEnd> RunPass(data::Dataset& dataset, base::StepKind kind, const base::DataPosition& done,
+                                  uint64_t first_step, PassObserver& observer);
+
+  // Ends the running pass after the steps in flight. Safe in a signal handler.
+  void RequestStop() { stop_.store(true, std::memory_order_relaxed); }
+
+ private:
+  class Pass;
+  const model::Model& model_;
+  comm::Communicator& communicator_;
+  const TrainerOptions options_;
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace regatta::train
