@@ -1,0 +1,186 @@
+#include "metrics/binary_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/multiversion.h"
+
+namespace regatta::metrics {
+namespace {
+
+constexpr int kBlock = 256;
+constexpr int kLanes = 8;
+constexpr uint32_t kMagic = 0x314D4252;  // "RBM1"
+// The resolution of a float below 1: the least probability that a float prediction can leave to a class.
+constexpr float kLeastProbability = 0x1p-24f;
+
+// A block's samples after clamping; arrays, so that the loops over them vectorise.
+struct Block {
+  alignas(64) std::array<float, kBlock> p;
+  alignas(64) std::array<float, kBlock> y;
+  alignas(64) std::array<float, kBlock> w;
+  alignas(64) std::array<float, kBlock> likelihood;  // probability given to the sample's own class
+  alignas(64) std::array<int32_t, kBlock> slot;      // 2 * bucket + class
+};
+
+struct LaneSums {
+  double weight[kLanes] = {}, clicks[kLanes] = {}, predicted[kLanes] = {}, absolute[kLanes] = {}, squared[kLanes] = {};
+};
+
+double Fold(const double (&lanes)[kLanes]) {
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+// Clamps n samples into `block` and pads it with weight 0 to a multiple of kLanes. Returns how many were invalid.
+REGATTA_MULTIVERSION int Prepare(const float* predictions, const float* labels, const float* weights, int n,
+                                 Block& block) {
+  int invalid = 0;
+  for (int i = 0; i < n; ++i) {
+    const float raw = predictions[i];
+    const bool valid = raw >= 0.0f && raw <= 1.0f;
+    const float p = valid ? raw : raw > 1.0f ? 1.0f : 0.0f;
+    const float y = labels[i] > 0.5f ? 1.0f : 0.0f;
+    invalid += valid ? 0 : 1;
+    block.p[i] = p;
+    block.y[i] = y;
+    const float own = y > 0.5f ? p : 1.0f - p;
+    block.likelihood[i] = own > kLeastProbability ? own : kLeastProbability;
+    const int bucket = static_cast<int>(p * Auc::kBuckets);
+    block.slot[i] = 2 * (bucket < Auc::kBuckets ? bucket : Auc::kBuckets - 1) + static_cast<int>(y);
+  }
+  for (int i = 0; i < n; ++i) block.w[i] = weights == nullptr ? 1.0f : weights[i] > 0.0f ? weights[i] : 0.0f;
+  for (int i = n; i % kLanes != 0; ++i) block.p[i] = block.y[i] = block.w[i] = 0;
+  return invalid;
+}
+
+REGATTA_MULTIVERSION void SumBlock(const Block& block, int n, LaneSums& sums) {
+  for (int i = 0; i < n; i += kLanes) {
+    for (int k = 0; k < kLanes; ++k) {
+      const double p = block.p[i + k], y = block.y[i + k], w = block.w[i + k];
+      const double error = p - y;
+      sums.weight[k] += w;
+      sums.clicks[k] += w * y;
+      sums.predicted[k] += w * p;
+      sums.absolute[k] += w * std::abs(error);
+      sums.squared[k] += w * error * error;
+    }
+  }
+}
+
+// Σ log: the logarithm of a product of up to 32 factors, each at least 2^-24, so that it stays a normal double.
+double SumOfLogs(const float* factors, int n) {
+  constexpr int kFactors = 32;
+  double sum = 0;
+  for (int i = 0; i < n; i += kFactors) {
+    const int end = std::min(n, i + kFactors);
+    double even = 1, odd = 1;
+    int k = i;
+    for (; k + 1 < end; k += 2) {
+      even *= factors[k];
+      odd *= factors[k + 1];
+    }
+    if (k < end) even *= factors[k];
+    sum += std::log(even * odd);
+  }
+  return sum;
+}
+
+}  // namespace
+
+void BinaryMetrics::AddBlock(const float* predictions, const float* labels, const float* weights, const uint64_t* users,
+                             int n) {
+  Block block;
+  invalid_ += Prepare(predictions, labels, weights, n, block);
+  LaneSums lanes;
+  SumBlock(block, n, lanes);
+  sums_.weight += Fold(lanes.weight);
+  sums_.clicks += Fold(lanes.clicks);
+  sums_.predicted += Fold(lanes.predicted);
+  sums_.absolute += Fold(lanes.absolute);
+  sums_.squared += Fold(lanes.squared);
+  if (weights == nullptr) {
+    sums_.log_likelihood += SumOfLogs(block.likelihood.data(), n);
+  } else {
+    for (int i = 0; i < n; ++i) sums_.log_likelihood += block.w[i] * std::log(double{block.likelihood[i]});
+  }
+  for (int i = 0; i < n; ++i) auc_.AddToBucket(block.slot[i] >> 1, block.slot[i] & 1, block.w[i]);
+  if (users != nullptr)
+    for (int i = 0; i < n; ++i) users_.Add(users[i], block.p[i], block.slot[i] & 1, block.w[i]);
+  samples_ += static_cast<uint64_t>(n);
+}
+
+void BinaryMetrics::Add(std::span<const float> predictions, std::span<const float> labels,
+                        std::span<const float> weights, std::span<const uint64_t> users) {
+  for (size_t i = 0; i < predictions.size(); i += kBlock) {
+    const int n = static_cast<int>(std::min<size_t>(kBlock, predictions.size() - i));
+    AddBlock(predictions.data() + i, labels.data() + i, weights.empty() ? nullptr : weights.data() + i,
+             users.empty() ? nullptr : users.data() + i, n);
+  }
+}
+
+void BinaryMetrics::Merge(const BinaryMetrics& other) {
+  samples_ += other.samples_;
+  invalid_ += other.invalid_;
+  sums_.weight += other.sums_.weight;
+  sums_.clicks += other.sums_.clicks;
+  sums_.predicted += other.sums_.predicted;
+  sums_.absolute += other.sums_.absolute;
+  sums_.squared += other.sums_.squared;
+  sums_.log_likelihood += other.sums_.log_likelihood;
+  auc_.Merge(other.auc_);
+  users_.Merge(other.users_);
+}
+
+void BinaryMetrics::Clear() {
+  samples_ = invalid_ = 0;
+  sums_ = Sums{};
+  auc_.Clear();
+  users_.Clear();
+}
+
+BinaryReport BinaryMetrics::Report() const {
+  BinaryReport report;
+  report.samples = samples_;
+  report.invalid = invalid_;
+  report.weight = sums_.weight;
+  report.auc = auc_.Value();
+  report.by_user = users_.Compute();
+  if (!(sums_.weight > 0)) return report;
+  report.logloss = -sums_.log_likelihood / sums_.weight;
+  report.mae = sums_.absolute / sums_.weight;
+  report.rmse = std::sqrt(sums_.squared / sums_.weight);
+  report.actual_ctr = sums_.clicks / sums_.weight;
+  report.predicted_ctr = sums_.predicted / sums_.weight;
+  if (report.predicted_ctr > 0) report.copc = report.actual_ctr / report.predicted_ctr;
+  report.bucket_error = auc_.BucketError();
+  return report;
+}
+
+std::string BinaryMetrics::Serialize() const {
+  std::string out;
+  PutBytes(out, kMagic);
+  PutBytes(out, samples_);
+  PutBytes(out, invalid_);
+  PutBytes(out, sums_);
+  auc_.AppendTo(out);
+  users_.AppendTo(out);
+  return out;
+}
+
+absl::StatusOr<BinaryMetrics> BinaryMetrics::Parse(std::string_view bytes) {
+  ByteReader in(bytes);
+  BinaryMetrics metrics;
+  uint32_t magic = 0;
+  RETURN_IF_ERROR(in.Get(magic));
+  if (magic != kMagic) return absl::DataLossError("metrics: not the bytes of metrics of this version");
+  RETURN_IF_ERROR(in.Get(metrics.samples_));
+  RETURN_IF_ERROR(in.Get(metrics.invalid_));
+  RETURN_IF_ERROR(in.Get(metrics.sums_));
+  RETURN_IF_ERROR(metrics.auc_.ReadFrom(in));
+  RETURN_IF_ERROR(metrics.users_.ReadFrom(in));
+  if (in.left() != 0) return absl::DataLossError(absl::StrCat("metrics: ", in.left(), " bytes too many"));
+  return metrics;
+}
+
+}  // namespace regatta::metrics
