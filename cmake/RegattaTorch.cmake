@@ -5,7 +5,7 @@ add_library(regatta_torch INTERFACE)
 target_include_directories(regatta_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_link_libraries(regatta_torch INTERFACE ${TORCH_LIBRARIES})
 
-file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "// Holds the precompiled torch/torch.h.\n")
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/torch_pch.cc CONTENT "// Holds the precompiled torch/torch.h.\n")
 add_library(regatta_torch_pch STATIC ${CMAKE_BINARY_DIR}/torch_pch.cc)
 target_link_libraries(regatta_torch_pch PUBLIC regatta_torch)
 target_precompile_headers(regatta_torch_pch PRIVATE <torch/torch.h>)

@@ -7,7 +7,7 @@ namespace {
 
 struct ModelEntry {
   std::string_view name;
-  std::unique_ptr<Model> (*make)(base::ModelParams&);
+  std::unique_ptr<Model> (*make)(base::Params&);
 };
 // A new model is a file in zoo/ and a row here.
 constexpr ModelEntry kModels[] = {
@@ -18,7 +18,7 @@ constexpr ModelEntry kModels[] = {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Model>> MakeModel(std::string_view name, base::ModelParams& params) {
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(std::string_view name, base::Params& params) {
   for (const ModelEntry& entry : kModels) {
     if (entry.name != name) continue;
     auto model = entry.make(params);

@@ -1,5 +1,7 @@
 #include "model/layer/mlp.h"
 
+#include <torch/csrc/autograd/functions/utils.h>
+
 #include <cmath>
 
 #include "model/layer/bias_relu.h"
@@ -8,54 +10,39 @@ namespace regatta::model {
 namespace {
 
 // The whole stack as one node of the autograd graph: two GEMMs and one elementwise pass a layer each way, where the
-// eager operators make three passes forward and four backward. That is 5% of a step on a fast core.
-class MlpFunction : public torch::autograd::Function<MlpFunction> {
- public:
-  // weights_and_biases: w0, b0, w1, b1, …
-  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& input,
-                               torch::autograd::variable_list weights_and_biases, bool last_relu) {
-    const size_t layers = weights_and_biases.size() / 2;
-    torch::autograd::variable_list saved{input};
-    torch::Tensor x = input;
-    for (size_t i = 0; i < layers; ++i) {
-      const bool relu = i + 1 < layers || last_relu;
-      x = torch::mm(x, weights_and_biases[2 * i]);
-      AddBias(x.data_ptr<float>(), weights_and_biases[2 * i + 1].contiguous().data_ptr<float>(), x.size(0), x.size(1),
-              relu ? Activation::kRelu : Activation::kNone);
-      if (i + 1 < layers) saved.push_back(x);
-    }
-    if (last_relu) saved.push_back(x);
-    for (size_t i = 0; i < layers; ++i) saved.push_back(weights_and_biases[2 * i]);
-    context->save_for_backward(std::move(saved));
-    context->saved_data["layers"] = static_cast<int64_t>(layers);
-    context->saved_data["last_relu"] = last_relu;
-    return x;
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 torch::autograd::variable_list grads) {
-    const int64_t layers = context->saved_data["layers"].toInt();
-    const bool last_relu = context->saved_data["last_relu"].toBool();
-    const torch::autograd::variable_list saved = context->get_saved_variables();  // x0, y0 … , w0 …
-    const auto weight = [&](int64_t i) { return saved[saved.size() - layers + i]; };
-    torch::autograd::variable_list result(2 * layers + 2);
+// eager operators make three passes forward and four backward.
+struct MlpBackward : public torch::autograd::Node {
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    const size_t layers = weights.size();
+    torch::autograd::variable_list result(2 * layers + 1);
+    if (!grads[0].defined()) return result;
+    torch::NoGradGuard no_grad;
     torch::Tensor grad = grads[0].contiguous();
-    if (last_relu) grad = grad.clone();  // the layer below masks it in place, and it is not ours
-    for (int64_t i = layers - 1; i >= 0; --i) {
+    if (last == LastLayer::kRelu) grad = grad.clone();  // masked in place below, and the caller's until then
+    for (size_t i = layers; i-- > 0;) {
       torch::Tensor bias_grad = torch::empty({grad.size(1)});
-      if (i + 1 < layers || last_relu) {
-        ReluBackward(grad.data_ptr<float>(), saved[i + 1].data_ptr<float>(), grad.size(0), grad.size(1),
+      if (i + 1 < layers || last == LastLayer::kRelu) {
+        ReluBackward(grad.data_ptr<float>(), outputs[i].data_ptr<float>(), grad.size(0), grad.size(1),
                      bias_grad.data_ptr<float>());
       } else {
         SumRows(grad.data_ptr<float>(), grad.size(0), grad.size(1), bias_grad.data_ptr<float>());
       }
-      result[1 + 2 * i] = torch::mm(saved[i].t(), grad);
+      result[1 + 2 * i] = torch::mm((i == 0 ? input : outputs[i - 1]).t(), grad);
       result[2 + 2 * i] = bias_grad;
-      if (i > 0 || context->needs_input_grad(0)) grad = torch::mm(grad, weight(i).t());
+      if (i > 0 || task_should_compute_output(0)) grad = torch::mm(grad, weights[i].t());
     }
-    if (context->needs_input_grad(0)) result[0] = grad;
+    if (task_should_compute_output(0)) result[0] = grad;
     return result;
   }
+  void release_variables() override {
+    input.reset();
+    outputs.clear();
+  }
+
+  LastLayer last = LastLayer::kLinear;
+  torch::Tensor input;
+  std::vector<torch::Tensor> outputs;  // of every layer, after its ReLU; detached, so that nothing refers to itself
+  std::vector<torch::Tensor> weights;
 };
 
 }  // namespace
@@ -71,12 +58,29 @@ Mlp::Mlp(ModelSpec& spec, const std::string& name, int64_t in, const std::vector
 }
 
 torch::Tensor Mlp::operator()(const Input& in, const torch::Tensor& x) const {
-  torch::autograd::variable_list weights_and_biases;
-  for (const Layer& layer : layers_) {
-    weights_and_biases.push_back(in.dense[layer.weight]);
-    weights_and_biases.push_back(in.dense[layer.bias]);
+  torch::autograd::variable_list inputs{x};
+  auto node = std::make_shared<MlpBackward>();
+  node->last = last_;
+  torch::Tensor y = x.detach().contiguous();
+  node->input = y;
+  {
+    torch::NoGradGuard no_grad;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const torch::Tensor& weight = in.dense[layers_[i].weight];
+      const torch::Tensor& bias = in.dense[layers_[i].bias];
+      inputs.insert(inputs.end(), {weight, bias});
+      y = torch::mm(y, weight);
+      const bool relu = i + 1 < layers_.size() || last_ == LastLayer::kRelu;
+      AddBias(y.data_ptr<float>(), bias.data_ptr<float>(), y.size(0), y.size(1),
+              relu ? Activation::kRelu : Activation::kNone);
+      node->outputs.push_back(y.detach());
+      node->weights.push_back(weight.detach());
+    }
   }
-  return MlpFunction::apply(x, weights_and_biases, last_ == LastLayer::kRelu);
+  if (!torch::GradMode::is_enabled() || !torch::autograd::any_variable_requires_grad(inputs)) return y;
+  node->set_next_edges(torch::autograd::collect_next_edges(inputs));
+  torch::autograd::set_history(y, node);
+  return y;
 }
 
 }  // namespace regatta::model

@@ -11,7 +11,7 @@ namespace {
 
 class Dcn : public Model {
  public:
-  explicit Dcn(base::ModelParams& params) : deep_(DeclareDeep(params)), cross_(DeclareCross(params)) {}
+  explicit Dcn(base::Params& params) : deep_(DeclareDeep(params)), cross_(DeclareCross(params)) {}
 
   Output Forward(const Input& in) const override {
     const torch::Tensor x = in.embeddings[0];
@@ -23,7 +23,7 @@ class Dcn : public Model {
   }
 
  private:
-  Mlp DeclareDeep(base::ModelParams& params) {
+  Mlp DeclareDeep(base::Params& params) {
     DeclareCriteoSlots(params, spec_);
     dim_ = EmbeddingDim(params);
     const int x = spec_.AddEmbedding({.table = "embedding",
@@ -33,11 +33,11 @@ class Dcn : public Model {
     sizes_ = FcSizes(params);
     return Mlp(spec_, "deep", spec_.width(x), sizes_, LastLayer::kRelu);
   }
-  Cross DeclareCross(base::ModelParams& params) {
+  Cross DeclareCross(base::Params& params) {
     const int64_t width = spec_.width(0), joint = sizes_.back() + width;
-    const auto layers = static_cast<int>(params.Int("cross_num", 2, {1, 100}));
-    l2_reg_cross_ = params.Double("l2_reg_cross", 0.00005, {0, 1e6});
-    params.Require("dnn_use_bn", false, "batch normalisation is not available");
+    const auto layers = static_cast<int>(params.Int("cross_num", {1, 100}, 2));
+    l2_reg_cross_ = params.Double("l2_reg_cross", {0, 1e6}, 0.00005);
+    if (params.Bool("dnn_use_bn", false)) params.Fail("dnn_use_bn", "batch normalisation is not available");
     weight_ = spec_.AddDense("fc.w", {joint, 1}, Init::Normal(1.0 / std::sqrt(joint)));
     bias_ = spec_.AddDense("fc.b", {1}, Init::Constant(0));
     return Cross(spec_, width, layers, 0.1 / std::sqrt(dim_));
@@ -52,6 +52,6 @@ class Dcn : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeDcn(base::ModelParams& params) { return std::make_unique<Dcn>(params); }
+std::unique_ptr<Model> MakeDcn(base::Params& params) { return std::make_unique<Dcn>(params); }
 
 }  // namespace regatta::model

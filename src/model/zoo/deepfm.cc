@@ -9,7 +9,7 @@ namespace {
 
 class DeepFm : public Model {
  public:
-  explicit DeepFm(base::ModelParams& params) : fm_(DeclareFm(params)), deep_(DeclareDeep(params)) {}
+  explicit DeepFm(base::Params& params) : fm_(DeclareFm(params)), deep_(DeclareDeep(params)) {}
 
   Output Forward(const Input& in) const override {
     const torch::Tensor fields = fm_.Fields(in);
@@ -18,12 +18,12 @@ class DeepFm : public Model {
   }
 
  private:
-  Fm DeclareFm(base::ModelParams& params) {
+  Fm DeclareFm(base::Params& params) {
     DeclareCriteoSlots(params, spec_);
     bias_ = spec_.AddDense("bias", {1}, Init::Constant(0));
     return Fm(spec_, EmbeddingDim(params));
   }
-  Mlp DeclareDeep(base::ModelParams& params) {
+  Mlp DeclareDeep(base::Params& params) {
     std::vector<int64_t> sizes = FcSizes(params);
     sizes.push_back(1);
     return Mlp(spec_, "deep", fm_.field_width(), sizes, LastLayer::kLinear);
@@ -36,6 +36,6 @@ class DeepFm : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeDeepFm(base::ModelParams& params) { return std::make_unique<DeepFm>(params); }
+std::unique_ptr<Model> MakeDeepFm(base::Params& params) { return std::make_unique<DeepFm>(params); }
 
 }  // namespace regatta::model

@@ -8,16 +8,16 @@ namespace {
 
 class Dnn : public Model {
  public:
-  explicit Dnn(base::ModelParams& params) : mlp_(Declare(params)) {}
+  explicit Dnn(base::Params& params) : mlp_(Declare(params)) {}
 
   Output Forward(const Input& in) const override { return BinaryOutput(mlp_(in, in.embeddings[0]), in.labels); }
 
  private:
-  Mlp Declare(base::ModelParams& params) {
+  Mlp Declare(base::Params& params) {
     DeclareCriteoSlots(params, spec_);
     const int x = spec_.AddEmbedding({.table = "embedding",
                                       .dim = EmbeddingDim(params),
-                                      .init = Init::Uniform(params.Double("embedding_init_range", 0.05, {0, 10})),
+                                      .init = Init::Uniform(params.Double("embedding_init_range", {0, 10}, 0.05)),
                                       .dense_columns = DenseColumns::kAppended});
     std::vector<int64_t> sizes = FcSizes(params);
     sizes.push_back(1);
@@ -29,6 +29,6 @@ class Dnn : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeDnn(base::ModelParams& params) { return std::make_unique<Dnn>(params); }
+std::unique_ptr<Model> MakeDnn(base::Params& params) { return std::make_unique<Dnn>(params); }
 
 }  // namespace regatta::model

@@ -9,14 +9,14 @@ namespace {
 
 class FmModel : public Model {
  public:
-  explicit FmModel(base::ModelParams& params) : fm_(Declare(params)) {}
+  explicit FmModel(base::Params& params) : fm_(Declare(params)) {}
 
   Output Forward(const Input& in) const override {
     return BinaryOutput(fm_.Logit(in, fm_.Fields(in)) + in.dense[bias_], in.labels);
   }
 
  private:
-  Fm Declare(base::ModelParams& params) {
+  Fm Declare(base::Params& params) {
     DeclareCriteoSlots(params, spec_);
     bias_ = spec_.AddDense("bias", {1}, Init::Constant(0));
     return Fm(spec_, EmbeddingDim(params));
@@ -28,6 +28,6 @@ class FmModel : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeFm(base::ModelParams& params) { return std::make_unique<FmModel>(params); }
+std::unique_ptr<Model> MakeFm(base::Params& params) { return std::make_unique<FmModel>(params); }
 
 }  // namespace regatta::model

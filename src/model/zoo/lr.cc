@@ -8,17 +8,17 @@ namespace {
 
 class Lr : public Model {
  public:
-  explicit Lr(base::ModelParams& params) {
+  explicit Lr(base::Params& params) {
     if (params.Has("sparse_inputs_slots")) {
       DeclareCriteoSlots(params, spec_);
     } else {
-      params.Int("num_field", 39, {1, 1'000'000});
+      params.Int("num_field", {1, 1'000'000}, 39);
       spec_.schema.label = "label";
       spec_.schema.sparse_slots = {"feat_idx"};
       spec_.schema.value_slot = "feat_value";
       spec_.schema.dense_slot.clear();
     }
-    const double reg = params.Double("reg", 0, {0, 1e6});
+    const double reg = params.Double("reg", {0, 1e6}, 0);
     spec_.AddEmbedding({.table = "weight", .dim = 1, .init = Init::Constant(0), .l2 = reg});
     bias_ = spec_.AddDense("bias", {1}, Init::Constant(0));
     if (spec_.schema.dense_dim > 0) weight_ = spec_.AddDense("dense_w", {spec_.schema.dense_dim}, Init::Constant(0));
@@ -36,6 +36,6 @@ class Lr : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeLr(base::ModelParams& params) { return std::make_unique<Lr>(params); }
+std::unique_ptr<Model> MakeLr(base::Params& params) { return std::make_unique<Lr>(params); }
 
 }  // namespace regatta::model

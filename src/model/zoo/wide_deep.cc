@@ -10,7 +10,7 @@ namespace {
 
 class WideDeep : public Model {
  public:
-  explicit WideDeep(base::ModelParams& params) : deep_(Declare(params)) {}
+  explicit WideDeep(base::Params& params) : deep_(Declare(params)) {}
 
   Output Forward(const Input& in) const override {
     const torch::Tensor wide = torch::addmm(in.dense[wide_bias_], in.features, in.dense[wide_weight_]);
@@ -18,7 +18,7 @@ class WideDeep : public Model {
   }
 
  private:
-  Mlp Declare(base::ModelParams& params) {
+  Mlp Declare(base::Params& params) {
     DeclareCriteoSlots(params, spec_);
     const int64_t features = spec_.schema.dense_dim;
     wide_weight_ =
@@ -26,7 +26,7 @@ class WideDeep : public Model {
     wide_bias_ = spec_.AddDense("wide.b", {1}, Init::Constant(0));
     const int x = spec_.AddEmbedding({.table = "embedding",
                                       .dim = EmbeddingDim(params),
-                                      .init = Init::Uniform(params.Double("embedding_init_range", 0.05, {0, 10})),
+                                      .init = Init::Uniform(params.Double("embedding_init_range", {0, 10}, 0.05)),
                                       .dense_columns = DenseColumns::kAppended});
     std::vector<int64_t> sizes = FcSizes(params);
     sizes.push_back(1);
@@ -39,6 +39,6 @@ class WideDeep : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeWideDeep(base::ModelParams& params) { return std::make_unique<WideDeep>(params); }
+std::unique_ptr<Model> MakeWideDeep(base::Params& params) { return std::make_unique<WideDeep>(params); }
 
 }  // namespace regatta::model
