@@ -1,6 +1,6 @@
 // The dense parameters of a model, flattened into one array, and their optimizer's state.
-// Thread-safety: Read, Snapshot and Push are concurrent (one lock); Values is for callers that serialise steps
-// themselves (local mode with one thread).
+// Thread-safety: Snapshot, Push, Load and the counters are concurrent (one lock); Values and State are for callers
+// that serialise steps themselves (local mode with one thread; saving).
 #pragma once
 
 #include <cstdint>
@@ -8,32 +8,54 @@
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/step.h"
-#include "table/sparse_table.h"
+#include "table/push_options.h"
+#include "table/rule/rule.h"
+#include "table/schedule.h"
 #include "table/table_config.h"
 
 namespace regatta::table {
 
 class DenseTable {
  public:
+  // INVALID_ARGUMENT names the field of `config` that cannot be.
   static absl::StatusOr<std::unique_ptr<DenseTable>> Create(const DenseTableConfig& config);
-  virtual ~DenseTable() = default;
 
-  virtual const DenseTableConfig& config() const = 0;
-  virtual int64_t size() const = 0;                       // elements of all parameters
-  virtual std::span<const int64_t> offsets() const = 0;   // of each parameter, plus size()
-  virtual std::span<const float> Values() const = 0;      // live; see thread-safety above
-  virtual void Snapshot(std::span<float> out) const = 0;  // a consistent copy
+  const DenseTableConfig& config() const { return config_; }
+  int64_t size() const { return offsets_.back(); }               // elements of all parameters
+  std::span<const int64_t> offsets() const { return offsets_; }  // of each parameter, plus size()
+  std::span<const float> Values() const { return values_; }      // live; see thread-safety above
+  void Snapshot(std::span<float> out) const;                     // a consistent copy; out has size() floats
   // One step of the rule over all of `grads`, which must cover every element once: mean = sum / samples.
-  virtual absl::Status Push(std::span<const base::DenseGrad> grads, const PushOptions& options) = 0;
-  virtual uint64_t updates() const = 0;
+  absl::Status Push(std::span<const base::DenseGrad> grads, const PushOptions& options);
+  uint64_t updates() const;
+  uint64_t skipped_gradients() const;  // pushes left out by NanPolicy::kSkip
 
   // State vectors of size() floats each (adam: m, v), for saving and loading.
-  virtual int state_count() const = 0;
-  virtual std::span<const float> State(int i) const = 0;
-  virtual absl::Status Load(std::span<const float> values, std::span<const std::vector<float>> states,
-                            uint64_t updates) = 0;
+  int state_count() const { return rule_->state_count(); }
+  std::span<const float> State(int i) const { return states_[static_cast<size_t>(i)]; }
+  absl::Status Load(std::span<const float> values, std::span<const std::vector<float>> states, uint64_t updates);
+
+ private:
+  DenseTable(const DenseTableConfig& config, std::unique_ptr<DenseRule> rule, const Schedule& schedule,
+             std::vector<int64_t> offsets, std::vector<float> values);
+
+  absl::Status CheckCover(std::span<const base::DenseGrad> grads) const;
+  absl::Status NonFiniteError(const base::DenseGrad& grad) const;
+
+  const DenseTableConfig config_;
+  const std::unique_ptr<DenseRule> rule_;
+  const Schedule schedule_;
+  const std::vector<int64_t> offsets_;
+
+  mutable base::Mutex mu_;
+  // Written under mu_; not annotated, because Values and State give them out to callers that serialise.
+  std::vector<float> values_;
+  std::vector<std::vector<float>> states_;
+  uint64_t updates_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t skipped_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace regatta::table

@@ -1,9 +1,11 @@
-// A table of rows by 64-bit key, in 1024 virtual shards.
-// Thread-safety: Pull, Push and the counters are concurrent; a row is read and updated whole (row-atomic).
+// A table of rows by 64-bit key, in 1024 virtual shards: an accessor (what a row is) over a store (where rows are).
+// Thread-safety: Pull, Push, ForEachRow, Load and the counters are concurrent; a row is read and updated whole
+// (row-atomic). Clear waits for the others to leave, shard by shard.
 // Invariants: a row's optimizer state follows its weights in the same block; no row pointer outlives its shard's lock;
 // a row's initial value is a function of (seed, table, key), never of arrival order; a pull creates nothing.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,46 +14,54 @@
 #include "base/key.h"
 #include "base/status.h"
 #include "base/step.h"
+#include "table/accessor/accessor.h"
+#include "table/push_options.h"
+#include "table/schedule.h"
+#include "table/store/memory_store.h"
 #include "table/table_config.h"
 
 namespace regatta::table {
-
-// What a push does with a gradient that holds NaN or Inf.
-enum class NanPolicy : uint8_t { kSkip, kAbort, kClip };
-
-struct PushOptions {
-  uint64_t step = 0;     // the schedule's argument
-  uint32_t samples = 1;  // the gradients are sums over so many samples
-  NanPolicy nan_policy = NanPolicy::kSkip;
-};
 
 class SparseTable {
  public:
   // INVALID_ARGUMENT names the field of `config` that cannot be.
   static absl::StatusOr<std::unique_ptr<SparseTable>> Create(const SparseTableConfig& config);
-  virtual ~SparseTable() = default;
 
-  virtual const SparseTableConfig& config() const = 0;
-  virtual int pull_width() const = 0;  // floats a pull gives a key
-  virtual int push_width() const = 0;  // floats a push brings a key
-  virtual int row_width() const = 0;   // floats a row stores: weights, then state
+  const SparseTableConfig& config() const { return config_; }
+  int pull_width() const { return accessor_->pull_width(); }  // floats a pull gives a key
+  int push_width() const { return accessor_->push_width(); }  // floats a push brings a key
+  int row_width() const { return accessor_->row_width(); }    // floats a row stores: weights, then state
 
   // out.row(i) = the row of keys.keys[i]; a key without one gives its initial value (training) or zeros (inference).
-  virtual absl::Status Pull(const base::TableKeys& keys, base::StepKind kind, base::RowsView<float> out) const = 0;
-  // Applies the rule to every row of grads.keys, creating those that are missing.
-  virtual absl::Status Push(const base::TableGrads& grads, const PushOptions& options) = 0;
+  absl::Status Pull(const base::TableKeys& keys, base::StepKind kind, base::RowsView<float> out) const;
+  // Applies the rule to every row of grads.keys, creating those that are missing. An error of NanPolicy::kAbort leaves
+  // the table as it was; when memory runs out, the keys before the one named have been applied.
+  absl::Status Push(const base::TableGrads& grads, const PushOptions& options);
 
-  virtual uint64_t rows() const = 0;
-  virtual uint64_t memory_bytes() const = 0;       // index and rows, as allocated
-  virtual uint64_t skipped_gradients() const = 0;  // rows left alone by NanPolicy::kSkip
+  uint64_t rows() const { return store_->rows(); }
+  uint64_t memory_bytes() const { return store_->memory_bytes(); }  // index and rows, as allocated
+  uint64_t skipped_gradients() const { return skipped_.load(std::memory_order_relaxed); }  // by NanPolicy::kSkip
 
   // Visits the rows of one virtual shard under its lock; order is unspecified.
   using RowFn = std::function<void(base::Key, std::span<const float> row)>;
-  virtual void ForEachRow(uint32_t shard, const RowFn& fn) const = 0;
-  virtual uint64_t ShardRows(uint32_t shard) const = 0;
+  void ForEachRow(uint32_t shard, const RowFn& fn) const;
+  uint64_t ShardRows(uint32_t shard) const { return store_->ShardRows(shard); }
   // Puts rows (row_width floats each, back to back) in place; all keys belong to `shard`. For loading.
-  virtual absl::Status Load(uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows) = 0;
-  virtual void Clear() = 0;
+  absl::Status Load(uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows);
+  void Clear() { store_->Clear(); }
+
+ private:
+  SparseTable(const SparseTableConfig& config, std::unique_ptr<Accessor> accessor, const Schedule& schedule,
+              std::unique_ptr<MemoryStore> store);
+
+  absl::Status CheckPush(const base::TableGrads& grads, const PushOptions& options) const;
+  absl::Status CheckFinite(const base::TableGrads& grads) const;
+
+  const SparseTableConfig config_;
+  const std::unique_ptr<Accessor> accessor_;
+  const Schedule schedule_;
+  const std::unique_ptr<MemoryStore> store_;
+  std::atomic<uint64_t> skipped_{0};
 };
 
 }  // namespace regatta::table

@@ -1,0 +1,258 @@
+#include "table/checkpoint/checkpoint_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "table/checkpoint/block.h"
+#include "table/checkpoint/parallel.h"
+#include "table/checkpoint/schema_difference.h"
+
+namespace regatta::table {
+namespace {
+
+constexpr size_t kReadWindow = 256 << 10;
+
+// An extent with what it takes to read it.
+struct Task {
+  Extent extent;
+  const SavedSparse* sparse = nullptr;  // nullptr: floats or bytes
+  size_t table = 0;
+  uint32_t shard = 0;
+  uint64_t item_bytes = 0;
+  uint64_t items_per_block = 0;
+};
+
+// All extents by file, in the order of their offsets.
+std::vector<std::vector<Task>> TasksByFile(const Manifest& m) {
+  std::vector<std::vector<Task>> tasks(m.files.size());
+  for (size_t t = 0; t < m.sparse.size(); ++t) {
+    const uint64_t width = static_cast<uint64_t>(m.sparse[t].row_width);
+    for (const ShardExtent& e : m.sparse[t].extents)
+      tasks[e.extent.file].push_back(Task{e.extent, &m.sparse[t], t, e.shard, RowBytes(width), RowsPerBlock(width)});
+  }
+  if (m.dense)
+    for (const DenseExtent& e : m.dense->extents)
+      tasks[e.extent.file].push_back(Task{e.extent, nullptr, 0, 0, 4, kFloatsPerBlock});
+  for (const SavedBlob& b : m.blobs)
+    if (b.extent.items > 0) tasks[b.extent.file].push_back(Task{b.extent, nullptr, 0, 0, 1, kBlockBytes});
+  for (auto& list : tasks)
+    std::sort(list.begin(), list.end(), [](const Task& a, const Task& b) { return a.extent.offset < b.extent.offset; });
+  return tasks;
+}
+
+// Makes rows of a table out of saved ones: as they are, or the weights with a state of zeros.
+class RowFitter {
+ public:
+  RowFitter(const SavedSparse& saved, const SparseTable& table)
+      : from_(static_cast<size_t>(saved.row_width)),
+        to_(static_cast<size_t>(table.row_width())),
+        copied_(static_cast<size_t>(saved.pull_width)) {}
+  std::span<const float> Fit(std::span<const float> rows, LoadKind kind) {
+    if (kind == LoadKind::kTraining || from_ == to_) return rows;
+    const size_t n = rows.size() / from_;
+    fitted_.assign(n * to_, 0.0f);
+    for (size_t i = 0; i < n; ++i) std::memcpy(&fitted_[i * to_], &rows[i * from_], copied_ * sizeof(float));
+    return fitted_;
+  }
+
+ private:
+  const size_t from_, to_, copied_;
+  std::vector<float> fitted_;
+};
+
+absl::Status LoadShard(ShardCursor& cursor, const DataFile& file, const Task& task, SparseTable& table, LoadKind kind) {
+  RowFitter fitter(*task.sparse, table);
+  cursor.Start(file, ShardExtent{task.shard, task.extent}, task.sparse->row_width);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, cursor.NextBlock());
+    if (!more) return absl::OkStatus();
+    RETURN_IF_ERROR(table.Load(task.shard, cursor.keys(), fitter.Fit(cursor.rows(), kind)));
+  }
+}
+
+// Reads one extent for its checks alone and adds its block headers to the file's checksum.
+absl::Status VerifyExtent(const DataFile& file, const Task& task, uint32_t& file_crc,
+                          const std::function<void(uint64_t)>& add) {
+  if (task.sparse) {
+    ShardCursor cursor(kReadWindow);
+    cursor.Start(file, ShardExtent{task.shard, task.extent}, task.sparse->row_width);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, cursor.NextBlock());
+      if (!more) return absl::OkStatus();
+      file_crc = base::Crc32c(&cursor.blocks().header(), sizeof(BlockHeader), file_crc);
+      add(sizeof(BlockHeader) + cursor.blocks().header().payload_bytes);
+    }
+  }
+  BlockReader blocks(kReadWindow);
+  blocks.Start(file, task.extent, task.item_bytes, task.items_per_block);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, blocks.Next());
+    if (!more) return absl::OkStatus();
+    file_crc = base::Crc32c(&blocks.header(), sizeof(BlockHeader), file_crc);
+    add(sizeof(BlockHeader) + blocks.header().payload_bytes);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<CheckpointReader> CheckpointReader::Open(const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/", kManifestName);
+  const absl::StatusOr<std::string> text = base::ReadFile(path, kMaxManifestBytes);
+  if (absl::IsNotFound(text.status()))
+    return absl::NotFoundError(absl::StrCat(folder, " is no save: it has no ", kManifestName));
+  if (!text.ok()) return text.status();
+  absl::StatusOr<Manifest> manifest = ParseManifest(*text);
+  if (!manifest.ok()) return base::Annotate(manifest.status(), path);
+  CheckpointReader reader(folder, std::make_shared<const Manifest>(*std::move(manifest)));
+  for (uint32_t i = 0; i < reader.manifest_->files.size(); ++i) {
+    ASSIGN_OR_RETURN(auto file, DataFile::Open(folder, i, reader.manifest_->files[i]));
+    RETURN_IF_ERROR(file->CheckHeader());
+    reader.files_.push_back(std::move(file));
+  }
+  return reader;
+}
+
+absl::StatusOr<RunState> CheckpointReader::ReadRunState() const {
+  RunState run = manifest_->run;
+  for (const SavedBlob& blob : manifest_->blobs) {
+    ASSIGN_OR_RETURN(run.blobs[blob.name], ReadBlob(blob.name));
+  }
+  return run;
+}
+
+absl::Status CheckpointReader::LoadInto(const ModelTables& model, LoadKind kind) const {
+  const std::vector<std::string> differences = SchemaDifferences(*manifest_, model, kind);
+  if (!differences.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("the save ", folder_, " does not fit this model: ", absl::StrJoin(differences, "; ")));
+  for (SparseTable* table : model.sparse) table->Clear();
+  absl::Status status = LoadSparse(model, kind);
+  if (status.ok() && model.dense) status = LoadDense(*model.dense, kind);
+  if (!status.ok())
+    for (SparseTable* table : model.sparse) table->Clear();
+  return status;
+}
+
+absl::Status CheckpointReader::LoadSparse(const ModelTables& model, LoadKind kind) const {
+  std::vector<SparseTable*> targets(manifest_->sparse.size(), nullptr);
+  for (SparseTable* table : model.sparse)
+    targets[manifest_->FindSparse(table->config().name) - manifest_->sparse.data()] = table;
+  const std::vector<std::vector<Task>> tasks = TasksByFile(*manifest_);
+  return RunJobs(tasks.size(), [&](size_t file) -> absl::Status {
+    ShardCursor cursor(kReadWindow);
+    for (const Task& task : tasks[file]) {
+      if (!task.sparse || !targets[task.table]) continue;
+      absl::Status status = LoadShard(cursor, *files_[file], task, *targets[task.table], kind);
+      if (!status.ok())
+        return base::Annotate(status, absl::StrCat("table ", task.sparse->config.name, ": shard ", task.shard));
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status CheckpointReader::LoadDense(DenseTable& table, LoadKind kind) const {
+  const SavedDense& saved = *manifest_->dense;
+  std::vector<float> values(saved.size);
+  RETURN_IF_ERROR(base::Annotate(ReadDense(0, 0, values), "dense values"));
+  std::vector<std::vector<float>> states(static_cast<size_t>(table.state_count()), std::vector<float>(saved.size));
+  if (kind == LoadKind::kTraining)
+    for (uint32_t i = 0; i < states.size(); ++i)
+      RETURN_IF_ERROR(base::Annotate(ReadDense(i + 1, 0, states[i]), absl::StrCat("dense state ", i)));
+  return table.Load(values, states, saved.updates);
+}
+
+std::vector<absl::Status> CheckpointReader::Verify(const Progress& progress) const {
+  base::Mutex mu;
+  std::vector<absl::Status> damage;
+  uint64_t done = 0;
+  const uint64_t total = manifest_->TotalBytes();
+  const std::vector<std::vector<Task>> tasks = TasksByFile(*manifest_);
+  const auto add = [&](uint64_t bytes) {
+    if (!progress) return;
+    base::MutexLock lock(mu);
+    done += bytes;
+    progress(done, total);
+  };
+  const auto report = [&](absl::Status status) {
+    base::MutexLock lock(mu);
+    damage.push_back(std::move(status));
+  };
+  (void)RunJobs(tasks.size(), [&](size_t file) {
+    const std::string header = DataHeader(static_cast<uint32_t>(file));
+    uint32_t crc = base::Crc32c(header.data(), header.size());
+    bool whole = true;
+    for (const Task& task : tasks[file]) {
+      absl::Status status = VerifyExtent(*files_[file], task, crc, add);
+      if (status.ok()) continue;
+      whole = false;
+      report(task.sparse ? base::Annotate(status, absl::StrCat("table ", task.sparse->config.name)) : status);
+    }
+    if (whole && crc != manifest_->files[file].crc)
+      report(files_[file]->Damage(0, "the file's checksum is not the one of the manifest"));
+    return absl::OkStatus();
+  });
+  return damage;
+}
+
+absl::StatusOr<std::vector<float>> CheckpointReader::FindRow(size_t table, base::Key key) const {
+  const SavedSparse& t = manifest_->sparse[table];
+  const uint32_t shard = base::ShardOf(key);
+  const auto it = std::lower_bound(t.extents.begin(), t.extents.end(), shard,
+                                   [](const ShardExtent& e, uint32_t s) { return e.shard < s; });
+  if (it != t.extents.end() && it->shard == shard) {
+    ShardCursor cursor(kReadWindow);
+    cursor.Start(*files_[it->extent.file], *it, t.row_width);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, cursor.NextBlock());
+      if (!more || cursor.keys().front() > key) break;
+      const auto at = std::lower_bound(cursor.keys().begin(), cursor.keys().end(), key);
+      if (at == cursor.keys().end() || *at != key) continue;
+      const size_t width = static_cast<size_t>(t.row_width);
+      const auto row = cursor.rows().subspan(static_cast<size_t>(at - cursor.keys().begin()) * width, width);
+      return std::vector<float>(row.begin(), row.end());
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("table ", t.config.name, " has no key ", key));
+}
+
+absl::Status CheckpointReader::ReadDense(uint32_t array, uint64_t begin, std::span<float> out) const {
+  if (!manifest_->dense || array > manifest_->dense->state_count || begin > manifest_->dense->size ||
+      out.size() > manifest_->dense->size - begin)
+    return absl::OutOfRangeError(absl::StrCat(folder_, " holds no such dense elements"));
+  const uint64_t end = begin + out.size();
+  BlockReader blocks(kReadWindow);
+  for (const DenseExtent& e : manifest_->dense->extents) {
+    if (e.array != array || e.begin >= end || e.begin + e.extent.items <= begin) continue;
+    blocks.Start(*files_[e.extent.file], e.extent, 4, kFloatsPerBlock);
+    if (begin > e.begin) blocks.SkipTo(begin - e.begin);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, blocks.Next());
+      const uint64_t at = e.begin + blocks.first_item();
+      if (!more || at >= end) break;
+      const uint64_t from = std::max(begin, at), to = std::min(end, at + blocks.items());
+      std::memcpy(&out[from - begin], blocks.payload() + (from - at) * 4, (to - from) * 4);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> CheckpointReader::ReadBlob(std::string_view name) const {
+  for (const SavedBlob& blob : manifest_->blobs) {
+    if (blob.name != name) continue;
+    std::string bytes;
+    if (blob.extent.items == 0) return bytes;
+    BlockReader blocks(kReadWindow);
+    blocks.Start(*files_[blob.extent.file], blob.extent, 1, kBlockBytes);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, blocks.Next());
+      if (!more) return bytes;
+      bytes.append(blocks.payload(), blocks.items());
+    }
+  }
+  return absl::NotFoundError(absl::StrCat(folder_, " holds no ", base::View(name)));
+}
+
+}  // namespace regatta::table

@@ -1,0 +1,71 @@
+// Reads a checkpoint: its manifest at once, everything else as it is asked for. Every length and checksum is looked at
+// before the bytes behind it are used; DATA_LOSS names the file and byte.
+// Thread-safety: concurrent.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "table/checkpoint/data_file.h"
+#include "table/checkpoint/manifest.h"
+#include "table/checkpoint/row_cursor.h"
+#include "table/checkpoint/run_state.h"
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
+
+namespace regatta::table {
+
+// The tables of a model, to be filled.
+struct ModelTables {
+  std::vector<SparseTable*> sparse;
+  DenseTable* dense = nullptr;
+};
+
+enum class LoadKind {
+  kTraining,   // weights and optimizer state; the rules must be the saved ones (their settings may differ)
+  kInference,  // weights only: any rule will do, tables that the model lacks are left out
+};
+
+class CheckpointReader {
+ public:
+  // Reads the manifest and checks that its files are there with their sizes.
+  static absl::StatusOr<CheckpointReader> Open(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  const Manifest& manifest() const { return *manifest_; }
+  // The state of the run with its blobs.
+  absl::StatusOr<RunState> ReadRunState() const;
+
+  // Clears the tables and fills them. FAILED_PRECONDITION tells every field in which the schemas differ, and nothing
+  // has been touched; after any other error the sparse tables are empty and the dense one is as before.
+  absl::Status LoadInto(const ModelTables& model, LoadKind kind) const;
+
+  // Reads everything. Every damaged place found (at most one an extent); empty = whole. `progress` gets bytes done and
+  // of how many; it may be called from several threads, one at a time.
+  using Progress = std::function<void(uint64_t done, uint64_t total)>;
+  std::vector<absl::Status> Verify(const Progress& progress = nullptr) const;
+
+  // All rows of manifest().sparse[table], keys ascending; the reader must outlive them.
+  MergedRows Rows(size_t table) const { return MergedRows(files_, manifest_->sparse[table]); }
+  // The row of a key, NOT_FOUND where the table has none.
+  absl::StatusOr<std::vector<float>> FindRow(size_t table, base::Key key) const;
+  // Elements [begin, begin + out.size()) of array 0 (the values) or i + 1 (state i) of the dense parameters.
+  absl::Status ReadDense(uint32_t array, uint64_t begin, std::span<float> out) const;
+  absl::StatusOr<std::string> ReadBlob(std::string_view name) const;
+
+ private:
+  CheckpointReader(std::string folder, std::shared_ptr<const Manifest> manifest)
+      : folder_(std::move(folder)), manifest_(std::move(manifest)) {}
+  absl::Status LoadSparse(const ModelTables& model, LoadKind kind) const;
+  absl::Status LoadDense(DenseTable& table, LoadKind kind) const;
+
+  std::string folder_;
+  std::shared_ptr<const Manifest> manifest_;
+  std::vector<std::shared_ptr<const DataFile>> files_;
+};
+
+}  // namespace regatta::table

@@ -1,0 +1,30 @@
+// The saves under a root, as a reader finds them. Takes no lock: a run may be going on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "table/checkpoint/run_state.h"
+
+namespace regatta::table {
+
+struct SaveInfo {
+  std::string name;  // "3", "checkpoint/3-200"; "." for a path that is a save itself
+  std::string folder;
+  absl::Status status;  // of its manifest and the sizes of its files
+  RunState run;         // without blobs
+  uint64_t rows = 0;
+  uint64_t bytes = 0;
+  bool current = false;
+  bool best = false;
+};
+
+// By progress of training, oldest first; damaged ones first of all.
+std::vector<SaveInfo> ListSaves(const std::string& root);
+
+// The folder of one save: `path` itself, or what CURRENT names where it is a root.
+absl::StatusOr<std::string> ResolveSave(const std::string& path);
+
+}  // namespace regatta::table

@@ -1,0 +1,286 @@
+#include "table/checkpoint/save_root.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "base/failpoint.h"
+#include "gtest/gtest.h"
+#include "table/checkpoint/reference_table.h"
+#include "table/checkpoint/save_list.h"
+#include "table/checkpoint/test_folder.h"
+
+namespace regatta::table {
+namespace {
+
+ModelView ViewOf(const ReferenceModel& model) { return {model.ConstTables(), model.dense.get()}; }
+ModelTables TablesOf(const ReferenceModel& model) { return {model.Tables(), model.dense.get()}; }
+
+RunState At(uint64_t pass, uint64_t batch, EpochState state = EpochState::kRunning) {
+  RunState run;
+  run.epoch = pass;
+  run.epoch_state = state;
+  run.position = {pass, batch, 0};
+  run.step = pass * 1000 + batch;
+  return run;
+}
+
+std::unique_ptr<SaveRoot> MustOpen(const std::string& path, OpenMode mode, uint64_t keep = 0) {
+  auto root = SaveRoot::Open({path, mode, 1, keep});
+  EXPECT_EQ(root.status(), absl::OkStatus());
+  return root.ok() ? *std::move(root) : nullptr;
+}
+
+absl::Status OpenStatus(const std::string& path, OpenMode mode) { return SaveRoot::Open({path, mode, 1, 0}).status(); }
+
+void FlipByte(const std::string& path, size_t at) {
+  std::string bytes = base::ReadFile(path).value();
+  bytes[at % bytes.size()] ^= 1;
+  ASSERT_TRUE(base::WriteFileAtomically(path, bytes).ok());
+}
+
+TEST(SaveRoot, ResumesTheNewestSave) {
+  TestFolder folder;
+  ReferenceModel model;
+  {
+    auto root = MustOpen(folder / "out", OpenMode::kFresh);
+    model.FillRandom(100, 1);
+    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10, EpochState::kFinished)).ok());
+    model.FillRandom(100, 2);
+    ASSERT_TRUE(root->SaveCheckpoint(ViewOf(model), At(1, 5)).ok());
+  }
+  auto root = MustOpen(folder / "out", OpenMode::kResume);
+  ReferenceModel loaded;
+  const auto resumed = root->LoadNewest(TablesOf(loaded));
+  ASSERT_EQ(resumed.status(), absl::OkStatus());
+  ASSERT_TRUE(resumed->has_value());
+  EXPECT_EQ((*resumed)->name, "checkpoint/1-5");
+  EXPECT_EQ((*resumed)->run, At(1, 5));
+  EXPECT_TRUE(loaded.SameBits(model));
+}
+
+TEST(SaveRoot, FallsBackToAnOlderSaveWhenTheNewestIsDamaged) {
+  for (const char* file : {"data-000", "MANIFEST", "missing"}) {
+    TestFolder folder;
+    ReferenceModel model, newer;
+    model.FillRandom(100, 1);
+    newer.FillRandom(100, 2);
+    {
+      auto root = MustOpen(folder.path(), OpenMode::kFresh);
+      ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+      ASSERT_TRUE(root->SaveEpoch(1, ViewOf(newer), At(1, 10)).ok());
+    }
+    if (std::string(file) == "missing") {
+      std::filesystem::remove_all(folder / "1");
+    } else {
+      FlipByte(folder / "1/" + file, 1000);
+    }
+    auto root = MustOpen(folder.path(), OpenMode::kResume);
+    ReferenceModel loaded;
+    const auto resumed = root->LoadNewest(TablesOf(loaded));
+    ASSERT_EQ(resumed.status(), absl::OkStatus());
+    EXPECT_EQ((*resumed)->name, "0");
+    EXPECT_TRUE(loaded.SameBits(model));
+    // The run goes on from there, and the next resume finds it.
+    ASSERT_TRUE(root->SaveEpoch(1, ViewOf(newer), At(1, 10)).ok());
+    EXPECT_EQ(root->saves(), (std::vector<std::string>{"1", "0"}));
+  }
+}
+
+TEST(SaveRoot, NamesEverySaveWhenAllAreDamaged) {
+  TestFolder folder;
+  ReferenceModel model;
+  ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+  FlipByte(folder / "0/data-000", 30);
+  auto root = MustOpen(folder.path(), OpenMode::kResume);
+  const auto resumed = root->LoadNewest(TablesOf(model));
+  EXPECT_TRUE(absl::IsDataLoss(resumed.status()));
+  EXPECT_TRUE(absl::StrContains(resumed.status().message(), "0/data-000: byte 16")) << resumed.status();
+}
+
+TEST(SaveRoot, FindsSavesWithoutAReadableCurrent) {
+  TestFolder folder;
+  ReferenceModel model;
+  {
+    auto root = MustOpen(folder.path(), OpenMode::kFresh);
+    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(1, ViewOf(model), At(1, 10)).ok());
+  }
+  ASSERT_TRUE(base::WriteFileAtomically(folder / "CURRENT", "../../etc\n").ok());
+  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(TablesOf(model)))->name, "1");
+}
+
+TEST(SaveRoot, RefusesAFreshStartOnAnInterruptedRun) {
+  TestFolder folder;
+  ReferenceModel model;
+  { ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, ViewOf(model), At(0, 10)).ok()); }
+  const absl::Status status = OpenStatus(folder.path(), OpenMode::kFresh);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  for (const char* part : {"--resume", "--overwrite", "newest save 0", "interrupted"})
+    EXPECT_TRUE(absl::StrContains(status.message(), part)) << status;
+  { ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kResume)->MarkInterrupted().ok()); }
+  EXPECT_EQ(OpenStatus(folder.path(), OpenMode::kFresh).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(OpenStatus(folder.path(), OpenMode::kOverwrite), absl::OkStatus());
+}
+
+TEST(SaveRoot, AFinishedRunIsReplacedEpochByEpoch) {
+  TestFolder folder;
+  ReferenceModel old_model, new_model;
+  old_model.FillRandom(10, 1);
+  new_model.FillRandom(20, 2);
+  {
+    auto root = MustOpen(folder.path(), OpenMode::kFresh);
+    for (uint64_t e = 0; e < 3; ++e) ASSERT_TRUE(root->SaveEpoch(e, ViewOf(old_model), At(e, 10)).ok());
+    ASSERT_TRUE(root->SaveCheckpoint(ViewOf(old_model), At(2, 5)).ok());
+    ASSERT_TRUE(root->MarkBest(2).ok());
+    ASSERT_TRUE(root->MarkFinished().ok());
+  }
+  {
+    auto root = MustOpen(folder.path(), OpenMode::kFresh);
+    EXPECT_EQ(ResolveSave(folder.path()).value(), folder / "checkpoint/2-5");  // until the new run has a save
+    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(new_model), At(0, 10)).ok());
+  }
+  EXPECT_EQ(CheckpointReader::Open(folder / "0")->manifest().TotalRows(), 30u);
+  EXPECT_EQ(CheckpointReader::Open(folder / "1")->manifest().TotalRows(), 15u);
+  EXPECT_FALSE(base::Exists(folder / "BEST"));
+  EXPECT_FALSE(base::Exists(folder / "checkpoint/2-5"));
+  // A resume continues the new run, not the old one's epoch 2.
+  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(TablesOf(new_model)))->name, "0");
+}
+
+TEST(SaveRoot, ARunInterruptedBeforeItsFirstSaveBeginsAnew) {
+  TestFolder folder;
+  ReferenceModel model;
+  {
+    auto root = MustOpen(folder.path(), OpenMode::kFresh);
+    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+    ASSERT_TRUE(root->MarkFinished().ok());
+  }
+  { MustOpen(folder.path(), OpenMode::kFresh); }
+  const auto resumed = MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(TablesOf(model));
+  ASSERT_TRUE(resumed.ok());
+  EXPECT_FALSE(resumed->has_value());
+}
+
+TEST(SaveRoot, AFinishedRunCanBeResumedForMoreEpochs) {
+  TestFolder folder;
+  ReferenceModel model;
+  {
+    auto root = MustOpen(folder.path(), OpenMode::kFresh);
+    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+    ASSERT_TRUE(root->MarkFinished().ok());
+  }
+  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(TablesOf(model)))->name, "0");
+}
+
+TEST(SaveRoot, NothingToResume) {
+  TestFolder folder;
+  EXPECT_TRUE(absl::IsNotFound(OpenStatus(folder / "none", OpenMode::kResume)));
+  EXPECT_FALSE(base::Exists(folder / "none"));
+  EXPECT_TRUE(absl::IsNotFound(OpenStatus(folder.path(), OpenMode::kResume)));
+}
+
+TEST(SaveRoot, KeepsTheTwoNewestCheckpoints) {
+  TestFolder folder;
+  ReferenceModel model;
+  auto root = MustOpen(folder.path(), OpenMode::kFresh);
+  for (uint64_t batch = 100; batch <= 500; batch += 100)
+    ASSERT_TRUE(root->SaveCheckpoint(ViewOf(model), At(0, batch)).ok());
+  EXPECT_EQ(root->saves(), (std::vector<std::string>{"checkpoint/0-500", "checkpoint/0-400"}));
+  EXPECT_EQ(ListSaves(folder.path()).size(), 2u);
+}
+
+TEST(SaveRoot, KeepsSoManyEpochsAndTheBest) {
+  TestFolder folder;
+  ReferenceModel model;
+  auto root = MustOpen(folder.path(), OpenMode::kFresh, 2);
+  for (uint64_t e = 0; e < 5; ++e) {
+    ASSERT_TRUE(root->SaveEpoch(e, ViewOf(model), At(e, 10)).ok());
+    if (e == 1) {
+      ASSERT_TRUE(root->MarkBest(1).ok());
+    }
+  }
+  EXPECT_EQ(root->saves(), (std::vector<std::string>{"4", "3", "1"}));
+  std::vector<std::string> names;
+  for (const SaveInfo& save : ListSaves(folder.path())) {
+    names.push_back(save.name);
+    EXPECT_EQ(save.current, save.name == "4");
+    EXPECT_EQ(save.best, save.name == "1");
+    EXPECT_TRUE(save.status.ok());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"1", "3", "4"}));
+}
+
+TEST(SaveRoot, AllEpochsAreKeptByDefault) {
+  TestFolder folder;
+  ReferenceModel model;
+  auto root = MustOpen(folder.path(), OpenMode::kFresh);
+  for (uint64_t e = 0; e < 5; ++e) ASSERT_TRUE(root->SaveEpoch(e, ViewOf(model), At(e, 10)).ok());
+  EXPECT_EQ(ListSaves(folder.path()).size(), 5u);
+}
+
+TEST(SaveRoot, IsLockedWhileInUse) {
+  TestFolder folder;
+  auto root = MustOpen(folder.path(), OpenMode::kFresh);
+  for (OpenMode mode : {OpenMode::kFresh, OpenMode::kResume, OpenMode::kOverwrite}) {
+    const absl::Status status = OpenStatus(folder.path(), mode);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat("in use by process ", getpid()))) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), folder.path())) << status;
+  }
+  root.reset();
+  EXPECT_EQ(OpenStatus(folder.path(), OpenMode::kResume), absl::OkStatus());
+}
+
+TEST(SaveRoot, RemovesWhatACrashLeftAndNothingElse) {
+  TestFolder folder;
+  { MustOpen(folder.path(), OpenMode::kFresh); }
+  for (const char* name :
+       {"3.saving", "3.removing", "checkpoint/3-1.saving", "notes.saving", "mine", "checkpoint/mine"})
+    ASSERT_TRUE(base::MakeFolders(folder / name).ok());
+  ASSERT_TRUE(base::WriteFileAtomically(folder / "CURRENT.tmp", "half").ok());
+  auto root = MustOpen(folder.path(), OpenMode::kResume);
+  for (const char* name : {"3.saving", "3.removing", "checkpoint/3-1.saving", "CURRENT.tmp"})
+    EXPECT_FALSE(base::Exists(folder / name)) << name;
+  for (const char* name : {"notes.saving", "mine", "checkpoint/mine"}) EXPECT_TRUE(base::Exists(folder / name)) << name;
+}
+
+TEST(SaveRoot, AFailedSaveLeavesEverythingEarlierIntact) {
+  TestFolder folder;
+  ReferenceModel model;
+  model.FillRandom(100, 1);
+  auto root = MustOpen(folder.path(), OpenMode::kFresh);
+  ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+  const auto before = FilesIn(folder.path());
+  ASSERT_TRUE(base::ArmFailpoints("file.write=enospc").ok());
+  const absl::Status status = root->SaveEpoch(1, ViewOf(model), At(1, 10));
+  ASSERT_TRUE(base::ArmFailpoints("").ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), folder / "1")) << status;
+  EXPECT_EQ(FilesIn(folder.path()), before);
+  EXPECT_EQ(root->SaveEpoch(1, ViewOf(model), At(1, 10)), absl::OkStatus());
+}
+
+TEST(SaveRoot, NamesThePathThatItMayNotWrite) {
+  TestFolder folder;
+  ASSERT_TRUE(base::WriteFileAtomically(folder / "file", "").ok());
+  const absl::Status status = OpenStatus(folder / "file/out", OpenMode::kFresh);
+  EXPECT_FALSE(status.ok());
+  EXPECT_TRUE(absl::StrContains(status.message(), folder / "file/out")) << status;
+
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec |
+                                                  std::filesystem::perms::others_exec);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && seteuid(65534) != 0) _exit(2);
+    const absl::Status denied = OpenStatus(folder / "out", OpenMode::kFresh);
+    _exit(absl::IsPermissionDenied(denied) && absl::StrContains(denied.message(), folder / "out") ? 0 : 1);
+  }
+  int wait_status = 0;
+  ASSERT_EQ(waitpid(child, &wait_status, 0), child);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  EXPECT_EQ(WEXITSTATUS(wait_status), 0);
+}
+
+}  // namespace
+}  // namespace regatta::table

@@ -1,0 +1,144 @@
+#include "table/checkpoint/schema_json.h"
+
+#include <type_traits>
+
+namespace regatta::table {
+namespace {
+
+// The fields of each configuration, once, for writing and for reading.
+template <typename Config, typename Fn>
+void VisitRule(Config& c, Fn&& fn) {
+  fn("name", c.name);
+  fn("learning_rate", c.learning_rate);
+  fn("initial_g2sum", c.initial_g2sum);
+  fn("beta1", c.beta1);
+  fn("beta2", c.beta2);
+  fn("epsilon", c.epsilon);
+  fn("momentum", c.momentum);
+  fn("rho", c.rho);
+  fn("alpha", c.alpha);
+  fn("beta", c.beta);
+  fn("lambda1", c.lambda1);
+  fn("lambda2", c.lambda2);
+  fn("bound", c.bound);
+  fn("nesterov", c.nesterov);
+  fn("centered", c.centered);
+}
+template <typename Config, typename Fn>
+void VisitSchedule(Config& c, Fn&& fn) {
+  fn("name", c.name);
+  fn("decay_steps", c.decay_steps);
+  fn("decay_rate", c.decay_rate);
+  fn("staircase", c.staircase);
+  fn("end_learning_rate", c.end_learning_rate);
+  fn("power", c.power);
+  fn("boundaries", c.boundaries);
+  fn("values", c.values);
+  fn("d_model", c.d_model);
+  fn("warmup_steps", c.warmup_steps);
+}
+template <typename Config, typename Fn>
+void VisitInitializer(Config& c, Fn&& fn) {
+  fn("name", c.name);
+  fn("a", c.a);
+  fn("b", c.b);
+}
+
+template <typename Fn>
+void Visit(const RuleConfig& c, Fn&& fn) {
+  VisitRule(c, fn);
+}
+template <typename Fn>
+void Visit(RuleConfig& c, Fn&& fn) {
+  VisitRule(c, fn);
+}
+template <typename Fn>
+void Visit(const ScheduleConfig& c, Fn&& fn) {
+  VisitSchedule(c, fn);
+}
+template <typename Fn>
+void Visit(ScheduleConfig& c, Fn&& fn) {
+  VisitSchedule(c, fn);
+}
+template <typename Fn>
+void Visit(const InitializerConfig& c, Fn&& fn) {
+  VisitInitializer(c, fn);
+}
+template <typename Fn>
+void Visit(InitializerConfig& c, Fn&& fn) {
+  VisitInitializer(c, fn);
+}
+
+template <typename Config>
+Json ObjectOf(const Config& config) {
+  Json json = Json::object();
+  Visit(config, [&](const char* name, const auto& value) { json[name] = value; });
+  return json;
+}
+
+template <typename Config>
+absl::Status ReadObject(const Json& parent, const char* name, const std::string& where, Config& config) {
+  if (!parent.is_object()) return WrongField(where, "an object");
+  const auto it = parent.find(name);
+  if (it == parent.end()) return absl::OkStatus();
+  absl::Status status;
+  Visit(config, [&](const char* field, auto& value) {
+    if (status.ok()) status = OptionalField(*it, field, absl::StrCat(where, ".", name), value);
+  });
+  return status;
+}
+
+}  // namespace
+
+Json ToJson(const SparseTableConfig& config) {
+  return Json{{"name", config.name},
+              {"dim", config.dim},
+              {"accessor", config.accessor},
+              {"rule", ObjectOf(config.rule)},
+              {"schedule", ObjectOf(config.schedule)},
+              {"init", ObjectOf(config.init)},
+              {"seed", config.seed}};
+}
+
+Json ToJson(const DenseTableConfig& config) {
+  Json parameters = Json::array();
+  for (const DenseParameterConfig& p : config.parameters)
+    parameters.push_back(Json{{"name", p.name}, {"shape", p.shape}, {"init", ObjectOf(p.init)}});
+  return Json{{"name", config.name},
+              {"parameters", std::move(parameters)},
+              {"rule", ObjectOf(config.rule)},
+              {"schedule", ObjectOf(config.schedule)},
+              {"seed", config.seed}};
+}
+
+absl::StatusOr<SparseTableConfig> SparseConfigFromJson(const Json& json, const std::string& where) {
+  SparseTableConfig config;
+  RETURN_IF_ERROR(RequiredField(json, "name", where, config.name));
+  RETURN_IF_ERROR(RequiredField(json, "dim", where, config.dim));
+  RETURN_IF_ERROR(OptionalField(json, "accessor", where, config.accessor));
+  RETURN_IF_ERROR(ReadObject(json, "rule", where, config.rule));
+  RETURN_IF_ERROR(ReadObject(json, "schedule", where, config.schedule));
+  RETURN_IF_ERROR(ReadObject(json, "init", where, config.init));
+  RETURN_IF_ERROR(OptionalField(json, "seed", where, config.seed));
+  return config;
+}
+
+absl::StatusOr<DenseTableConfig> DenseConfigFromJson(const Json& json, const std::string& where) {
+  DenseTableConfig config;
+  RETURN_IF_ERROR(OptionalField(json, "name", where, config.name));
+  ASSIGN_OR_RETURN(const Json* parameters, RequiredChild(json, "parameters", where, Json::value_t::array));
+  for (const Json& item : *parameters) {
+    DenseParameterConfig p;
+    const std::string at = absl::StrCat(where, ".parameters[", config.parameters.size(), "]");
+    RETURN_IF_ERROR(RequiredField(item, "name", at, p.name));
+    RETURN_IF_ERROR(RequiredField(item, "shape", at, p.shape));
+    RETURN_IF_ERROR(ReadObject(item, "init", at, p.init));
+    config.parameters.push_back(std::move(p));
+  }
+  RETURN_IF_ERROR(ReadObject(json, "rule", where, config.rule));
+  RETURN_IF_ERROR(ReadObject(json, "schedule", where, config.schedule));
+  RETURN_IF_ERROR(OptionalField(json, "seed", where, config.seed));
+  return config;
+}
+
+}  // namespace regatta::table
