@@ -19,7 +19,8 @@ struct Schema {
   std::string dense_slot = "dense_feature";
   int dense_dim = 0;
   std::string weight_slot;  // "" = every sample weighs 1
-  std::string user_slot;    // "" = none; for gauc
+  std::string user_slot;    // "" = none; for gauc. May be one of sparse_slots
+  std::string value_slot;   // "" = every key weighs 1; else one float a key, in the order of the keys
 };
 
 struct Batch {
