@@ -17,6 +17,12 @@ struct Progress {
   uint64_t bytes_total = 0;
   uint64_t samples = 0;
   uint64_t bad_lines = 0;
+  // Seconds of all threads a stage took, for dataset_debug.
+  double read_seconds = 0;     // readers: files, decompression, pipe_command
+  double parse_seconds = 0;    // readers: text to samples
+  double blocked_seconds = 0;  // readers: waiting for room
+  double merge_seconds = 0;    // Next: samples to batches
+  double wait_seconds = 0;     // Next: waiting for readers
 };
 
 class Dataset {

@@ -1,0 +1,185 @@
+#include "data/ordered_reader.h"
+
+#include <glog/logging.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+namespace regatta::data {
+
+OrderedReader::OrderedReader(const DatasetOptions& options, const FormatEntry& format, ReaderTimes& times)
+    : options_(options), format_(format), times_(times) {}
+
+OrderedReader::~OrderedReader() { Stop(); }
+
+absl::Status OrderedReader::AddItems() {
+  for (size_t i = 0; i < options_.files.size(); ++i) {
+    const std::string& path = options_.files[i];
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0) return base::ErrnoStatus("cannot open", path);
+    if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+    const uint64_t size = static_cast<uint64_t>(info.st_size);
+    bytes_total_ += size;
+    const bool whole = !S_ISREG(info.st_mode) || !options_.pipe_command.empty() ||
+                       CompressionOf(path) != Compression::kNone || size == 0;
+    uint64_t begin = 0;
+    do {
+      Item& item = items_.emplace_back();
+      item.file = static_cast<int>(i);
+      item.is_piece = !whole;
+      if (!whole) item.range = {begin, std::min(begin + options_.piece_bytes, size)};
+      begin += options_.piece_bytes;
+    } while (!whole && begin < size);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OrderedReader::Start() {
+  RETURN_IF_ERROR(AddItems());
+  const int readers = std::max(1, options_.readers);
+  item_bytes_ = std::max<uint64_t>(options_.buffer_bytes / static_cast<uint64_t>(readers), 4 * options_.block_bytes);
+  for (int i = 0; i < readers; ++i) threads_.emplace_back([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void OrderedReader::Stop() {
+  {
+    base::MutexLock lock(mu_);
+    stop_ = true;
+  }
+  room_.NotifyAll();
+  ready_.NotifyAll();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void OrderedReader::Run() {
+  LineSource lines(options_.block_bytes, options_.max_line_bytes);
+  auto parser = format_.make(options_.schema);
+  while (Item* item = Claim()) {
+    absl::Status status = parser.ok() ? ReadItem(*item, lines, **parser) : parser.status();
+    base::MutexLock lock(mu_);
+    item->status = std::move(status);
+    item->done = true;
+    if (item == &items_[head_]) ready_.NotifyOne();
+  }
+}
+
+OrderedReader::Item* OrderedReader::Claim() {
+  const size_t ahead = static_cast<size_t>(std::max(1, options_.readers)) + 1;
+  const Clock::time_point start = Clock::now();
+  base::MutexLock lock(mu_);
+  while (!stop_ && claimed_ < items_.size() && claimed_ >= head_ + ahead) room_.Wait(mu_);
+  AddSince(start, times_.blocked);
+  if (stop_ || claimed_ == items_.size()) return nullptr;
+  return &items_[claimed_++];
+}
+
+absl::StatusOr<std::unique_ptr<ByteSource>> OrderedReader::OpenItem(const Item& item) const {
+  const std::string& path = options_.files[static_cast<size_t>(item.file)];
+  if (item.is_piece) return OpenPlain(path, item.range.begin == 0 ? 0 : item.range.begin - 1);
+  return OpenFile(path);
+}
+
+absl::Status OrderedReader::ReadItem(Item& item, LineSource& lines, Parser& parser) {
+  ASSIGN_OR_RETURN(auto bytes, OpenItem(item));
+  lines.Open(std::move(bytes), item.range);
+  LineBlock text;
+  while (!stop_) {
+    const Clock::time_point start = Clock::now();
+    ASSIGN_OR_RETURN(const bool more, lines.Next(&text));
+    AddSince(start, times_.read);
+    if (!more) return absl::OkStatus();
+    const Clock::time_point parse_start = Clock::now();
+    std::unique_ptr<SampleBlock> block = FreshBlock();
+    parser.Parse(text.text, *block);
+    if (text.dropped_line_bytes > 0) {
+      block->AddBadLine(block->lines++,
+                        absl::StrCat("expected a line of at most ", options_.max_line_bytes, " bytes, found ",
+                                     text.dropped_line_bytes),
+                        "", 0);
+    }
+    block->file = item.file;
+    block->disk_bytes = text.disk_bytes;
+    AddSince(parse_start, times_.parse);
+    if (!Put(item, std::move(block))) break;
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<SampleBlock> OrderedReader::FreshBlock() {
+  {
+    base::MutexLock lock(mu_);
+    if (!spare_.empty()) {
+      std::unique_ptr<SampleBlock> block = std::move(spare_.back());
+      spare_.pop_back();
+      return block;
+    }
+  }
+  return std::make_unique<SampleBlock>();
+}
+
+void OrderedReader::Recycle(std::unique_ptr<SampleBlock> block) {
+  block->Clear();
+  base::MutexLock lock(mu_);
+  spare_.push_back(std::move(block));
+}
+
+bool OrderedReader::Put(Item& item, std::unique_ptr<SampleBlock> block) {
+  const Clock::time_point start = Clock::now();
+  base::MutexLock lock(mu_);
+  while (!stop_ && item.bytes > item_bytes_) room_.Wait(mu_);
+  AddSince(start, times_.blocked);
+  if (stop_) return false;
+  item.bytes += block->MemoryBytes();
+  item.blocks.push_back(std::move(block));
+  if (&item == &items_[head_]) ready_.NotifyOne();
+  return true;
+}
+
+absl::StatusOr<std::unique_ptr<SampleBlock>> OrderedReader::Next() {
+  std::unique_ptr<SampleBlock> block;
+  {
+    base::MutexLock lock(mu_);
+    while (block == nullptr) {
+      if (stop_ || head_ == items_.size()) break;
+      Item& item = items_[head_];
+      if (!item.blocks.empty()) {
+        block = std::move(item.blocks.front());
+        item.blocks.pop_front();
+        const uint64_t before = item.bytes;
+        item.bytes -= block->MemoryBytes();
+        if (before > item_bytes_ && item.bytes <= item_bytes_) room_.NotifyAll();
+      } else if (item.done) {
+        RETURN_IF_ERROR(item.status);
+        ++head_;
+        room_.NotifyAll();
+      } else {
+        ready_.Wait(mu_);
+      }
+    }
+  }
+  if (block != nullptr) {
+    NumberLines(*block);
+  } else if (!stop_) {
+    for (int file = file_ + 1; file < static_cast<int>(options_.files.size()); ++file) WarnIfEmpty(file);
+    file_ = static_cast<int>(options_.files.size());
+  }
+  return block;
+}
+
+void OrderedReader::NumberLines(SampleBlock& block) {
+  if (block.file != file_) {
+    for (int file = file_ + 1; file < block.file; ++file) WarnIfEmpty(file);
+    file_ = block.file;
+    file_lines_ = 0;
+  }
+  block.first_line = file_lines_ + 1;
+  file_lines_ += block.lines;
+}
+
+void OrderedReader::WarnIfEmpty(int file) const {
+  LOG(WARNING) << options_.files[static_cast<size_t>(file)] << " is empty";
+}
+
+}  // namespace regatta::data

@@ -1,0 +1,35 @@
+#include "data/parser/format.h"
+
+namespace regatta::data {
+
+const FormatEntry* FindFormat(std::string_view name) {
+  for (const FormatEntry& format : kFormats)
+    if (name == format.name || name == format.reader) return &format;
+  return nullptr;
+}
+
+absl::StatusOr<const FormatEntry*> DetectFormat(std::string_view text, const Schema& schema) {
+  const FormatEntry* best = nullptr;
+  int best_samples = 0;
+  std::string reasons;
+  for (const FormatEntry& format : kFormats) {
+    auto parser = format.make(schema);
+    SampleBlock block;
+    if (parser.ok()) (*parser)->Parse(text, block);
+    if (block.size > best_samples) {
+      best = &format;
+      best_samples = block.size;
+    }
+    if (block.size == 0)
+      absl::StrAppend(&reasons, "\n  ", base::View(format.name), ": ",
+                      !parser.ok()        ? std::string(parser.status().message())
+                      : block.bad.empty() ? "no line"
+                                          : block.bad[0].reason);
+  }
+  if (best == nullptr)
+    return absl::InvalidArgumentError(
+        absl::StrCat("no format takes the first lines; of the first one they say:", reasons));
+  return best;
+}
+
+}  // namespace regatta::data

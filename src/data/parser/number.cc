@@ -1,0 +1,52 @@
+#include "data/parser/number.h"
+
+#include <cmath>
+
+#include "fast_float/fast_float.h"
+
+namespace regatta::data {
+namespace number {
+
+const char* ScanLongId(const char* p, uint64_t* id) {
+  const uint64_t first = Load8(p) ^ kZeros;
+  if (!AreDigits(first)) return nullptr;
+  uint64_t value = Combine8(first);
+  p += 8;
+  const uint64_t chunk = Load8(p);
+  const int bits = std::countr_zero(~chunk & kDigitBits) & ~7;
+  if (bits == 0) {
+    *id = value;
+    return p;
+  }
+  const uint64_t digits = (chunk ^ kZeros) << (64 - bits);
+  if (!AreDigits(digits)) return nullptr;
+  value = value * kPowers[bits >> 3] + Combine8(digits);
+  p += bits >> 3;
+  for (; static_cast<unsigned char>(*p - '0') <= 9; ++p) {
+    if (__builtin_mul_overflow(value, uint64_t{10}, &value) ||
+        __builtin_add_overflow(value, static_cast<uint64_t>(*p - '0'), &value))
+      return nullptr;
+  }
+  *id = value;
+  return p;
+}
+
+}  // namespace number
+
+bool ParseId(const char* begin, const char* end, uint64_t* id) { return begin < end && ScanId(begin, id) == end; }
+
+bool ParseDecimal(const char* begin, const char* end, float* value) {
+  if (begin >= end) return false;
+  if (ScanDecimal(begin, value) == end) return true;
+  if (*begin == '+') ++begin;
+  // fast_float takes "nan" and "inf" too.
+  const char* digits = begin != end && *begin == '-' && *(begin - 1) != '+' ? begin + 1 : begin;
+  if (digits == end || (static_cast<unsigned char>(*digits - '0') > 9 && *digits != '.')) return false;
+  double wide = 0;
+  const auto result = fast_float::from_chars(begin, end, wide);
+  if (result.ec != std::errc() || result.ptr != end) return false;
+  *value = static_cast<float>(wide);
+  return std::isfinite(*value);
+}
+
+}  // namespace regatta::data

@@ -1,0 +1,59 @@
+#include "data/parser/slot_reader.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "data/parser/sample_builder.h"
+
+namespace regatta::data {
+namespace {
+
+class SlotReaderParser final : public LineParser {
+ public:
+  SlotReaderParser(const Schema& schema, FieldMap fields) : fields_(std::move(fields)), builder_(schema) {}
+
+ private:
+  absl::Status ParseLine(std::string_view line, SampleBlock& block) override {
+    builder_.Begin();
+    for (size_t at = 0; at < line.size();) {
+      const size_t end = std::min(line.find_first_of(" \t", at), line.size());
+      if (end > at) RETURN_IF_ERROR(AddToken(line.substr(at, end - at)));
+      at = end + 1;
+    }
+    return builder_.Finish(block);
+  }
+
+  absl::Status AddToken(std::string_view token) {
+    const size_t colon = token.find(':');
+    if (colon == token.npos || colon == 0 || colon + 1 == token.size())
+      return absl::InvalidArgumentError(absl::StrCat("expected feasign:slot, found ", Quoted(token)));
+    const std::string_view name = token.substr(colon + 1);
+    if (absl::Status status = builder_.Add(fields_.Find(name), token.substr(0, colon)); !status.ok())
+      return base::Annotate(status, absl::StrCat("slot ", Quoted(name)));
+    return absl::OkStatus();
+  }
+
+  const FieldMap fields_;
+  SampleBuilder builder_;
+};
+
+void RaiseNumber(std::string& name) {
+  uint64_t number = 0;
+  if (absl::SimpleAtoi(name, &number)) name = absl::StrCat(number + 1);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Parser>> MakeSlotReaderParser(const Schema& schema) {
+  Schema in_file = schema;
+  in_file.label = std::string("1");
+  if (std::find(schema.sparse_slots.begin(), schema.sparse_slots.end(), "1") != schema.sparse_slots.end()) {
+    for (std::string& name : in_file.sparse_slots) RaiseNumber(name);
+    RaiseNumber(in_file.user_slot);
+    RaiseNumber(in_file.weight_slot);
+  }
+  ASSIGN_OR_RETURN(FieldMap fields, FieldMap::Make(in_file));
+  return std::unique_ptr<Parser>(new SlotReaderParser(in_file, std::move(fields)));
+}
+
+}  // namespace regatta::data

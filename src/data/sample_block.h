@@ -1,0 +1,66 @@
+// Samples parsed from one block of lines, in the order of the lines: what a parser writes and a dataset cuts into
+// batches. Bad lines are kept aside and leave no trace in the columns.
+// Thread-safety: a plain value.
+// Invariant: bag (sample, slot) holds keys [ends[i - 1], ends[i]) with i = sample * slots + slot, and 0 for ends[-1].
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/key.h"
+#include "data/column.h"
+
+namespace regatta::data {
+
+struct BadLine {
+  uint64_t line = 0;  // counted from 0 at the block's first line
+  std::string reason;
+  std::string text;  // the line, cut at kKeptText bytes
+
+  static constexpr size_t kKeptText = 1024;
+};
+
+struct SampleBlock {
+  int size = 0;
+  int slots = 0;
+  int dense_dim = 0;
+  Column<base::Key> keys;
+  Column<uint32_t> ends;
+  Column<float> values;
+  Column<float> dense;
+  Column<float> labels;
+  Column<float> weights;
+  Column<uint64_t> users;
+
+  uint64_t lines = 0;      // good and bad
+  uint64_t bad_lines = 0;  // of which the first kKeptBadLines are in `bad`
+  std::vector<BadLine> bad;
+  uint64_t disk_bytes = 0;  // what was read of the file for these lines
+  int file = 0;             // index of the file they are from
+  uint64_t first_line = 1;  // number of the block's first line in that file
+
+  static constexpr size_t kKeptBadLines = 128;
+
+  void Clear() {
+    size = slots = dense_dim = file = 0;
+    keys.Clear(), ends.Clear(), values.Clear(), dense.Clear(), labels.Clear(), weights.Clear(), users.Clear();
+    lines = bad_lines = disk_bytes = 0;
+    bad.clear();
+    first_line = 1;
+  }
+  void AddBadLine(uint64_t line, std::string reason, const char* text, size_t text_bytes) {
+    ++bad_lines;
+    if (bad.size() >= kKeptBadLines) return;
+    bad.push_back({line, std::move(reason), std::string(text, std::min(text_bytes, BadLine::kKeptText))});
+  }
+  uint32_t BagBegin(size_t bag) const { return bag == 0 ? 0 : ends[bag - 1]; }
+  uint32_t SampleBegin(size_t sample) const { return BagBegin(sample * static_cast<size_t>(slots)); }
+  size_t MemoryBytes() const {
+    return keys.bytes() + ends.bytes() + values.bytes() + dense.bytes() + labels.bytes() + weights.bytes() +
+           users.bytes();
+  }
+};
+
+}  // namespace regatta::data

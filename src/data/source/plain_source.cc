@@ -1,0 +1,69 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "data/source/byte_source.h"
+
+namespace regatta::data {
+namespace {
+
+class PlainSource final : public ByteSource {
+ public:
+  PlainSource(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  ~PlainSource() override { close(fd_); }
+
+  absl::StatusOr<size_t> Read(char* to, size_t size) override {
+    while (true) {
+      const ssize_t n = read(fd_, to, size);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return base::ErrnoStatus("cannot read", path_);
+      disk_bytes_ += static_cast<uint64_t>(n);
+      return static_cast<size_t>(n);
+    }
+  }
+  uint64_t disk_bytes() const override { return disk_bytes_; }
+
+ private:
+  const std::string path_;
+  const int fd_;
+  uint64_t disk_bytes_ = 0;
+};
+
+bool EndsWith(std::string_view path, std::string_view ending) {
+  return path.size() > ending.size() && path.substr(path.size() - ending.size()) == ending;
+}
+
+}  // namespace
+
+Compression CompressionOf(std::string_view path) {
+  if (EndsWith(path, ".gz")) return Compression::kGzip;
+  if (EndsWith(path, ".zst")) return Compression::kZstd;
+  return Compression::kNone;
+}
+
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenPlain(const std::string& path, uint64_t begin) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return base::ErrnoStatus("cannot open", path);
+  auto source = std::make_unique<PlainSource>(path, fd);
+  struct stat info;
+  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+  if (begin > 0 && lseek(fd, static_cast<off_t>(begin), SEEK_SET) < 0) return base::ErrnoStatus("cannot seek in", path);
+  return source;
+}
+
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
+  switch (CompressionOf(path)) {
+    case Compression::kGzip:
+      return OpenGzip(path);
+    case Compression::kZstd:
+      return OpenZstd(path);
+    case Compression::kNone:
+      break;
+  }
+  return OpenPlain(path);
+}
+
+}  // namespace regatta::data

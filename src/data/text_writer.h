@@ -1,0 +1,26 @@
+// Writes a text file, plain or compressed.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "data/source/byte_source.h"
+
+namespace regatta::data {
+
+class TextWriter {
+ public:
+  virtual ~TextWriter() = default;
+
+  // Creates or truncates.
+  static absl::StatusOr<std::unique_ptr<TextWriter>> Create(const std::string& path, Compression compression);
+
+  virtual absl::Status Write(std::string_view text) = 0;
+  // Must be called last: what was written is complete only then.
+  virtual absl::Status Close() = 0;
+};
+
+}  // namespace regatta::data
