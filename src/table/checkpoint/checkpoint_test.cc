@@ -1,4 +1,3 @@
-#include <cmath>
 #include <limits>
 
 #include "absl/strings/match.h"
@@ -6,9 +5,9 @@
 #include "gtest/gtest.h"
 #include "table/checkpoint/checkpoint_reader.h"
 #include "table/checkpoint/checkpoint_writer.h"
-#include "table/checkpoint/reference_table.h"
 #include "table/checkpoint/row_sorter.h"
 #include "table/checkpoint/test_folder.h"
+#include "table/checkpoint/test_model.h"
 
 namespace regatta::table {
 namespace {
@@ -25,29 +24,26 @@ RunState SomeRun() {
   return run;
 }
 
-absl::Status Save(const std::string& folder, const ReferenceModel& model, const RunState& run = SomeRun()) {
-  return WriteCheckpoint(folder, ModelView{model.ConstTables(), model.dense.get()}, run);
+absl::Status Save(const std::string& folder, const TestModel& model, const RunState& run = SomeRun()) {
+  return WriteCheckpoint(folder, model.view(), run);
 }
 
-absl::Status Load(const std::string& folder, const ReferenceModel& model, LoadKind kind = LoadKind::kTraining) {
+absl::Status Load(const std::string& folder, const TestModel& model, LoadKind kind = LoadKind::kTraining) {
   ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::Open(folder));
-  return reader.LoadInto(ModelTables{model.Tables(), model.dense.get()}, kind);
+  return reader.LoadInto(model.tables(), kind);
 }
 
 TEST(Checkpoint, GivesBackEveryBit) {
   TestFolder folder;
-  ReferenceModel model(5, {1000, 30});
+  TestModel model(5, {1000, 30});
   model.FillRandom(20000, 1);
-  auto& row = model.sparse[0]->Row(0);
-  row[0] = -0.0f;
-  row[1] = std::numeric_limits<float>::denorm_min();
-  row[2] = std::bit_cast<float>(0x7F800001u);  // a signalling NaN with a payload
-  row[3] = std::bit_cast<float>(0xFFC12345u);
-  row[4] = -std::numeric_limits<float>::infinity();
-  model.sparse[0]->Row(~base::Key{0})[0] = 1;
+  SetRow(*model.sparse[0], 0,
+         {std::bit_cast<uint32_t>(-0.0f), 1 /* the least denormal */, 0x7F800001 /* a signalling NaN with a payload */,
+          0xFFC12345, std::bit_cast<uint32_t>(-std::numeric_limits<float>::infinity())});
+  SetRow(*model.sparse[0], ~base::Key{0}, {1});
   ASSERT_TRUE(Save(folder / "0", model).ok());
 
-  ReferenceModel loaded(5, {1000, 30});
+  TestModel loaded(5, {1000, 30});
   ASSERT_EQ(Load(folder / "0", loaded), absl::OkStatus());
   EXPECT_TRUE(model.SameBits(loaded));
   EXPECT_EQ(CheckpointReader::Open(folder / "0")->ReadRunState().value(), SomeRun());
@@ -66,14 +62,13 @@ TEST(Checkpoint, HoldsAnEmptyModel) {
 
 TEST(Checkpoint, OfEqualModelsIsEqualBytes) {
   TestFolder folder;
-  ReferenceModel a, b;
+  TestModel a, b;
   a.FillRandom(3000, 7);
   // The same rows, arriving in another order.
-  const auto bits = a.sparse[0]->Bits();
-  for (auto it = bits.rbegin(); it != bits.rend(); ++it)
-    for (size_t i = 0; i < it->second.size(); ++i) b.sparse[0]->Row(it->first)[i] = std::bit_cast<float>(it->second[i]);
-  b.sparse[1]->FillRandom(1500, 8);
-  b.dense->FillRandom(9);
+  const RowBits bits = BitsOf(*a.sparse[0]);
+  for (auto it = bits.rbegin(); it != bits.rend(); ++it) SetRow(*b.sparse[0], it->first, it->second);
+  FillRandom(*b.sparse[1], 1500, 8);
+  b.FillDense(9);
   ASSERT_TRUE(Save(folder / "a", a).ok());
   ASSERT_TRUE(Save(folder / "b", b).ok());
   EXPECT_EQ(FilesIn(folder / "a"), FilesIn(folder / "b"));
@@ -81,13 +76,13 @@ TEST(Checkpoint, OfEqualModelsIsEqualBytes) {
 
 TEST(Checkpoint, LargeSavesTakeSeveralFilesAndThreads) {
   TestFolder folder;
-  ReferenceModel model(100);
+  TestModel model(100);
   model.FillRandom(100000, 3);  // 100000 × (8 + 4 × 302) bytes
   ASSERT_TRUE(Save(folder / "0", model).ok());
   const auto reader = CheckpointReader::Open(folder / "0");
   ASSERT_TRUE(reader.ok());
   EXPECT_EQ(reader->manifest().files.size(), 3u);
-  ReferenceModel loaded(100);
+  TestModel loaded(100);
   ASSERT_TRUE(Load(folder / "0", loaded).ok());
   EXPECT_TRUE(model.SameBits(loaded));
 }
@@ -96,7 +91,7 @@ TEST(Checkpoint, LargeSavesTakeSeveralFilesAndThreads) {
 TEST(RowSorter, WritesTheSameBytesWithLittleMemory) {
   class OneShard final : public RowSource {
    public:
-    explicit OneShard(const ReferenceSparse& table) : table_(table) {}
+    explicit OneShard(const SparseTable& table) : table_(table) {}
     const SparseTableConfig& config() const override { return table_.config(); }
     int row_width() const override { return table_.row_width(); }
     int pull_width() const override { return table_.pull_width(); }
@@ -106,13 +101,13 @@ TEST(RowSorter, WritesTheSameBytesWithLittleMemory) {
     }
 
    private:
-    const ReferenceSparse& table_;
+    const SparseTable& table_;
   };
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   model.FillRandom(5000, 5);
-  model.sparse[0]->Row(0);
-  model.sparse[0]->Row(~base::Key{0});
+  SetRow(*model.sparse[0], 0, {});
+  SetRow(*model.sparse[0], ~base::Key{0}, {});
   const OneShard source(*model.sparse[0]);
   std::vector<std::string> bytes;
   for (const uint64_t memory : {uint64_t{100}, uint64_t{10000}, uint64_t{1} << 30}) {
@@ -131,10 +126,10 @@ TEST(RowSorter, WritesTheSameBytesWithLittleMemory) {
 
 TEST(Checkpoint, RefusesAnotherSchemaFieldByField) {
   TestFolder folder;
-  ReferenceModel saved(5, {7, 3}), wanted(6, {7, 4}, "sgd");
+  TestModel saved(5, {7, 3}), wanted(6, {7, 4}, "sgd");
   saved.FillRandom(100, 1);
   wanted.FillRandom(100, 2);
-  const auto before = wanted.sparse[0]->Bits();
+  const auto before = BitsOf(*wanted.sparse[0]);
   ASSERT_TRUE(Save(folder / "0", saved).ok());
   const absl::Status status = Load(folder / "0", wanted);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
@@ -142,12 +137,12 @@ TEST(Checkpoint, RefusesAnotherSchemaFieldByField) {
                            "table embedding: floats a row: saved 17, wanted 6", "dense: rule: saved adam, wanted sgd",
                            "dense: parameter 0: saved fc.weight [7,3], wanted fc.weight [7,4]"})
     EXPECT_TRUE(absl::StrContains(status.message(), part)) << part << " not in: " << status.message();
-  EXPECT_EQ(wanted.sparse[0]->Bits(), before);
+  EXPECT_EQ(BitsOf(*wanted.sparse[0]), before);
 }
 
 TEST(Checkpoint, RefusesTablesThatAreMissingOrTooMany) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   ASSERT_TRUE(WriteCheckpoint(folder / "one", ModelView{{model.sparse[0].get()}, nullptr}, RunState{}).ok());
   const absl::Status missing = Load(folder / "one", model);
   EXPECT_TRUE(absl::StrContains(missing.message(), "table wide: wanted, but not in the save")) << missing;
@@ -162,37 +157,37 @@ TEST(Checkpoint, RefusesTablesThatAreMissingOrTooMany) {
 
 TEST(Checkpoint, AnotherLearningRateIsNoOtherSchema) {
   TestFolder folder;
-  ReferenceModel saved;
+  TestModel saved;
   saved.FillRandom(100, 1);
   ASSERT_TRUE(Save(folder / "0", saved).ok());
-  ReferenceModel wanted;
+  TestModel wanted;
   SparseTableConfig config = wanted.sparse[0]->config();
   config.rule.learning_rate = 0.5;
   config.seed = 1;
-  wanted.sparse[0] = std::make_unique<ReferenceSparse>(config, 12);
+  wanted.sparse[0] = SparseTable::Create(config).value();
   ASSERT_EQ(Load(folder / "0", wanted), absl::OkStatus());
   EXPECT_TRUE(saved.SameBits(wanted));
 }
 
 TEST(Checkpoint, InferenceTakesWeightsIntoTablesOfAnotherRule) {
   TestFolder folder;
-  ReferenceModel saved(5, {7, 3}, "adam"), wanted(5, {7, 3}, "sgd");
+  TestModel saved(5, {7, 3}, "adam"), wanted(5, {7, 3}, "sgd");
   saved.FillRandom(1000, 1);
   ASSERT_TRUE(Save(folder / "0", saved).ok());
   ASSERT_EQ(Load(folder / "0", wanted, LoadKind::kInference), absl::OkStatus());
-  auto expected = saved.sparse[0]->Bits();
+  auto expected = BitsOf(*saved.sparse[0]);
   for (auto& [key, row] : expected) row.resize(5);
-  EXPECT_EQ(wanted.sparse[0]->Bits(), expected);
+  EXPECT_EQ(BitsOf(*wanted.sparse[0]), expected);
   EXPECT_EQ(0, std::memcmp(wanted.dense->Values().data(), saved.dense->Values().data(), saved.dense->size() * 4));
 }
 
 TEST(Checkpoint, ReadsOneRowAndDenseRanges) {
   TestFolder folder;
-  ReferenceModel model(5, {3000, 30});
+  TestModel model(5, {3000, 30});
   model.FillRandom(5000, 4);
   ASSERT_TRUE(Save(folder / "0", model).ok());
   const auto reader = CheckpointReader::Open(folder / "0");
-  for (const auto& [key, bits] : model.sparse[0]->Bits()) {
+  for (const auto& [key, bits] : BitsOf(*model.sparse[0])) {
     const auto row = reader->FindRow(0, key);
     ASSERT_TRUE(row.ok());
     ASSERT_EQ(0, std::memcmp(row->data(), bits.data(), bits.size() * 4));
@@ -211,12 +206,12 @@ TEST(Checkpoint, ReadsOneRowAndDenseRanges) {
 
 TEST(Checkpoint, RowsComeMergedByKey) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   model.FillRandom(5000, 6);
   ASSERT_TRUE(Save(folder / "0", model).ok());
   const auto reader = CheckpointReader::Open(folder / "0");
   MergedRows rows = reader->Rows(0);
-  for (const auto& [key, bits] : model.sparse[0]->Bits()) {
+  for (const auto& [key, bits] : BitsOf(*model.sparse[0])) {
     ASSERT_TRUE(rows.Next().value());
     ASSERT_EQ(rows.key(), key);
     ASSERT_EQ(0, std::memcmp(rows.row().data(), bits.data(), bits.size() * 4));
@@ -227,7 +222,7 @@ TEST(Checkpoint, RowsComeMergedByKey) {
 
 TEST(WriteCheckpoint, ReplacesASaveButNothingElse) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   ASSERT_TRUE(Save(folder / "0", model).ok());
   model.FillRandom(100, 1);
   ASSERT_TRUE(Save(folder / "0", model).ok());
@@ -243,7 +238,7 @@ TEST(WriteCheckpoint, ReplacesASaveButNothingElse) {
 
 TEST(WriteCheckpoint, WorksWhereTheDiskCannotExchangeFolders) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   ASSERT_TRUE(Save(folder / "0", model).ok());
   model.FillRandom(100, 1);
   ASSERT_TRUE(base::ArmFailpoints("save.exchange=error").ok());
@@ -256,7 +251,7 @@ TEST(WriteCheckpoint, WorksWhereTheDiskCannotExchangeFolders) {
 
 TEST(WriteCheckpoint, FailureRemovesWhatItBegan) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   model.FillRandom(100, 1);
   ASSERT_TRUE(Save(folder / "0", model).ok());
   const auto before = FilesIn(folder.path());
@@ -280,16 +275,13 @@ TEST(WriteCheckpoint, SaysHowMuchRoomIsMissing) {
 
 TEST(WriteCheckpoint, RefusesWhatAManifestCannotHold) {
   TestFolder folder;
-  for (const bool bad_name : {true, false}) {
-    SparseTableConfig config;
-    config.name = bad_name ? "t\xff" : "t";
-    config.dim = 1;
-    if (!bad_name) config.rule.learning_rate = std::nan("");
-    const ReferenceSparse table(config, 0);
-    const absl::Status status = WriteCheckpoint(folder / "0", ModelView{{&table}, nullptr}, RunState{});
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  }
+  SparseTableConfig config;
+  config.name = "t\xff";
+  config.dim = 1;
+  const auto table = SparseTable::Create(config).value();
+  const absl::Status status = WriteCheckpoint(folder / "0", ModelView{{table.get()}, nullptr}, RunState{});
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 }  // namespace

@@ -6,15 +6,12 @@
 #include "absl/strings/match.h"
 #include "base/failpoint.h"
 #include "gtest/gtest.h"
-#include "table/checkpoint/reference_table.h"
 #include "table/checkpoint/save_list.h"
 #include "table/checkpoint/test_folder.h"
+#include "table/checkpoint/test_model.h"
 
 namespace regatta::table {
 namespace {
-
-ModelView ViewOf(const ReferenceModel& model) { return {model.ConstTables(), model.dense.get()}; }
-ModelTables TablesOf(const ReferenceModel& model) { return {model.Tables(), model.dense.get()}; }
 
 RunState At(uint64_t pass, uint64_t batch, EpochState state = EpochState::kRunning) {
   RunState run;
@@ -41,17 +38,17 @@ void FlipByte(const std::string& path, size_t at) {
 
 TEST(SaveRoot, ResumesTheNewestSave) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   {
     auto root = MustOpen(folder / "out", OpenMode::kFresh);
     model.FillRandom(100, 1);
-    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10, EpochState::kFinished)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10, EpochState::kFinished)).ok());
     model.FillRandom(100, 2);
-    ASSERT_TRUE(root->SaveCheckpoint(ViewOf(model), At(1, 5)).ok());
+    ASSERT_TRUE(root->SaveCheckpoint(model.view(), At(1, 5)).ok());
   }
   auto root = MustOpen(folder / "out", OpenMode::kResume);
-  ReferenceModel loaded;
-  const auto resumed = root->LoadNewest(TablesOf(loaded));
+  TestModel loaded;
+  const auto resumed = root->LoadNewest(loaded.tables());
   ASSERT_EQ(resumed.status(), absl::OkStatus());
   ASSERT_TRUE(resumed->has_value());
   EXPECT_EQ((*resumed)->name, "checkpoint/1-5");
@@ -62,13 +59,13 @@ TEST(SaveRoot, ResumesTheNewestSave) {
 TEST(SaveRoot, FallsBackToAnOlderSaveWhenTheNewestIsDamaged) {
   for (const char* file : {"data-000", "MANIFEST", "missing"}) {
     TestFolder folder;
-    ReferenceModel model, newer;
+    TestModel model, newer;
     model.FillRandom(100, 1);
     newer.FillRandom(100, 2);
     {
       auto root = MustOpen(folder.path(), OpenMode::kFresh);
-      ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
-      ASSERT_TRUE(root->SaveEpoch(1, ViewOf(newer), At(1, 10)).ok());
+      ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
+      ASSERT_TRUE(root->SaveEpoch(1, newer.view(), At(1, 10)).ok());
     }
     if (std::string(file) == "missing") {
       std::filesystem::remove_all(folder / "1");
@@ -76,44 +73,44 @@ TEST(SaveRoot, FallsBackToAnOlderSaveWhenTheNewestIsDamaged) {
       FlipByte(folder / "1/" + file, 1000);
     }
     auto root = MustOpen(folder.path(), OpenMode::kResume);
-    ReferenceModel loaded;
-    const auto resumed = root->LoadNewest(TablesOf(loaded));
+    TestModel loaded;
+    const auto resumed = root->LoadNewest(loaded.tables());
     ASSERT_EQ(resumed.status(), absl::OkStatus());
     EXPECT_EQ((*resumed)->name, "0");
     EXPECT_TRUE(loaded.SameBits(model));
     // The run goes on from there, and the next resume finds it.
-    ASSERT_TRUE(root->SaveEpoch(1, ViewOf(newer), At(1, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(1, newer.view(), At(1, 10)).ok());
     EXPECT_EQ(root->saves(), (std::vector<std::string>{"1", "0"}));
   }
 }
 
 TEST(SaveRoot, NamesEverySaveWhenAllAreDamaged) {
   TestFolder folder;
-  ReferenceModel model;
-  ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+  TestModel model;
+  ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, model.view(), At(0, 10)).ok());
   FlipByte(folder / "0/data-000", 30);
   auto root = MustOpen(folder.path(), OpenMode::kResume);
-  const auto resumed = root->LoadNewest(TablesOf(model));
+  const auto resumed = root->LoadNewest(model.tables());
   EXPECT_TRUE(absl::IsDataLoss(resumed.status()));
   EXPECT_TRUE(absl::StrContains(resumed.status().message(), "0/data-000: byte 16")) << resumed.status();
 }
 
 TEST(SaveRoot, FindsSavesWithoutAReadableCurrent) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
-    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
-    ASSERT_TRUE(root->SaveEpoch(1, ViewOf(model), At(1, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(1, model.view(), At(1, 10)).ok());
   }
   ASSERT_TRUE(base::WriteFileAtomically(folder / "CURRENT", "../../etc\n").ok());
-  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(TablesOf(model)))->name, "1");
+  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.tables()))->name, "1");
 }
 
 TEST(SaveRoot, RefusesAFreshStartOnAnInterruptedRun) {
   TestFolder folder;
-  ReferenceModel model;
-  { ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, ViewOf(model), At(0, 10)).ok()); }
+  TestModel model;
+  { ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, model.view(), At(0, 10)).ok()); }
   const absl::Status status = OpenStatus(folder.path(), OpenMode::kFresh);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   for (const char* part : {"--resume", "--overwrite", "newest save 0", "interrupted"})
@@ -125,52 +122,52 @@ TEST(SaveRoot, RefusesAFreshStartOnAnInterruptedRun) {
 
 TEST(SaveRoot, AFinishedRunIsReplacedEpochByEpoch) {
   TestFolder folder;
-  ReferenceModel old_model, new_model;
+  TestModel old_model, new_model;
   old_model.FillRandom(10, 1);
   new_model.FillRandom(20, 2);
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
-    for (uint64_t e = 0; e < 3; ++e) ASSERT_TRUE(root->SaveEpoch(e, ViewOf(old_model), At(e, 10)).ok());
-    ASSERT_TRUE(root->SaveCheckpoint(ViewOf(old_model), At(2, 5)).ok());
+    for (uint64_t e = 0; e < 3; ++e) ASSERT_TRUE(root->SaveEpoch(e, old_model.view(), At(e, 10)).ok());
+    ASSERT_TRUE(root->SaveCheckpoint(old_model.view(), At(2, 5)).ok());
     ASSERT_TRUE(root->MarkBest(2).ok());
     ASSERT_TRUE(root->MarkFinished().ok());
   }
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
     EXPECT_EQ(ResolveSave(folder.path()).value(), folder / "checkpoint/2-5");  // until the new run has a save
-    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(new_model), At(0, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, new_model.view(), At(0, 10)).ok());
   }
   EXPECT_EQ(CheckpointReader::Open(folder / "0")->manifest().TotalRows(), 30u);
   EXPECT_EQ(CheckpointReader::Open(folder / "1")->manifest().TotalRows(), 15u);
   EXPECT_FALSE(base::Exists(folder / "BEST"));
   EXPECT_FALSE(base::Exists(folder / "checkpoint/2-5"));
   // A resume continues the new run, not the old one's epoch 2.
-  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(TablesOf(new_model)))->name, "0");
+  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(new_model.tables()))->name, "0");
 }
 
 TEST(SaveRoot, ARunInterruptedBeforeItsFirstSaveBeginsAnew) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
-    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
     ASSERT_TRUE(root->MarkFinished().ok());
   }
   { MustOpen(folder.path(), OpenMode::kFresh); }
-  const auto resumed = MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(TablesOf(model));
+  const auto resumed = MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.tables());
   ASSERT_TRUE(resumed.ok());
   EXPECT_FALSE(resumed->has_value());
 }
 
 TEST(SaveRoot, AFinishedRunCanBeResumedForMoreEpochs) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
-    ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
     ASSERT_TRUE(root->MarkFinished().ok());
   }
-  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(TablesOf(model)))->name, "0");
+  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.tables()))->name, "0");
 }
 
 TEST(SaveRoot, NothingToResume) {
@@ -182,20 +179,20 @@ TEST(SaveRoot, NothingToResume) {
 
 TEST(SaveRoot, KeepsTheTwoNewestCheckpoints) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   auto root = MustOpen(folder.path(), OpenMode::kFresh);
   for (uint64_t batch = 100; batch <= 500; batch += 100)
-    ASSERT_TRUE(root->SaveCheckpoint(ViewOf(model), At(0, batch)).ok());
+    ASSERT_TRUE(root->SaveCheckpoint(model.view(), At(0, batch)).ok());
   EXPECT_EQ(root->saves(), (std::vector<std::string>{"checkpoint/0-500", "checkpoint/0-400"}));
   EXPECT_EQ(ListSaves(folder.path()).size(), 2u);
 }
 
 TEST(SaveRoot, KeepsSoManyEpochsAndTheBest) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   auto root = MustOpen(folder.path(), OpenMode::kFresh, 2);
   for (uint64_t e = 0; e < 5; ++e) {
-    ASSERT_TRUE(root->SaveEpoch(e, ViewOf(model), At(e, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(e, model.view(), At(e, 10)).ok());
     if (e == 1) {
       ASSERT_TRUE(root->MarkBest(1).ok());
     }
@@ -213,9 +210,9 @@ TEST(SaveRoot, KeepsSoManyEpochsAndTheBest) {
 
 TEST(SaveRoot, AllEpochsAreKeptByDefault) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   auto root = MustOpen(folder.path(), OpenMode::kFresh);
-  for (uint64_t e = 0; e < 5; ++e) ASSERT_TRUE(root->SaveEpoch(e, ViewOf(model), At(e, 10)).ok());
+  for (uint64_t e = 0; e < 5; ++e) ASSERT_TRUE(root->SaveEpoch(e, model.view(), At(e, 10)).ok());
   EXPECT_EQ(ListSaves(folder.path()).size(), 5u);
 }
 
@@ -247,18 +244,18 @@ TEST(SaveRoot, RemovesWhatACrashLeftAndNothingElse) {
 
 TEST(SaveRoot, AFailedSaveLeavesEverythingEarlierIntact) {
   TestFolder folder;
-  ReferenceModel model;
+  TestModel model;
   model.FillRandom(100, 1);
   auto root = MustOpen(folder.path(), OpenMode::kFresh);
-  ASSERT_TRUE(root->SaveEpoch(0, ViewOf(model), At(0, 10)).ok());
+  ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
   const auto before = FilesIn(folder.path());
   ASSERT_TRUE(base::ArmFailpoints("file.write=enospc").ok());
-  const absl::Status status = root->SaveEpoch(1, ViewOf(model), At(1, 10));
+  const absl::Status status = root->SaveEpoch(1, model.view(), At(1, 10));
   ASSERT_TRUE(base::ArmFailpoints("").ok());
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), folder / "1")) << status;
   EXPECT_EQ(FilesIn(folder.path()), before);
-  EXPECT_EQ(root->SaveEpoch(1, ViewOf(model), At(1, 10)), absl::OkStatus());
+  EXPECT_EQ(root->SaveEpoch(1, model.view(), At(1, 10)), absl::OkStatus());
 }
 
 TEST(SaveRoot, NamesThePathThatItMayNotWrite) {
