@@ -124,24 +124,25 @@ absl::StatusOr<Config> Config::Parse(std::string_view yaml, std::string_view nam
   return config;
 }
 
-absl::Status Config::Flatten(const std::string& path, const YamlNode& node, const Origin& origin) {
-  Origin here = origin;
-  if (here.kind == OriginKind::kFile) here.line = node.line;
+absl::Status Config::Flatten(const std::string& path, const YamlNode& node, Origin origin) {
   if (node.kind == YamlNode::Kind::kMap && !node.items.empty()) {
-    for (size_t i = 0; i < node.items.size(); ++i)
+    for (size_t i = 0; i < node.items.size(); ++i) {
+      if (origin.kind == OriginKind::kFile) origin.line = node.key_lines[i];
       RETURN_IF_ERROR(
           Flatten(path.empty() ? node.keys[i] : absl::StrCat(path, ".", node.keys[i]), node.items[i], origin));
+    }
     return absl::OkStatus();
   }
   if (path.empty()) return absl::OkStatus();
-  if (here.kind == OriginKind::kFile) {
+  if (origin.kind == OriginKind::kFile) {
     // "a.b: 1" and "a: {b: 2}" name one key.
     if (const auto it = values_.find(path); it != values_.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(here.ToString(), ": key '", path, "' is given twice, on lines ",
-                                                     it->second.origin.line, " and ", here.line, "; keep one of them"));
+      return absl::InvalidArgumentError(absl::StrCat(origin.ToString(), ": key '", path, "' is given twice, on lines ",
+                                                     it->second.origin.line, " and ", origin.line,
+                                                     "; keep one of them"));
     }
   }
-  values_[path] = Value{node, here, "", ""};
+  values_[path] = Value{node, std::move(origin), "", ""};
   return absl::OkStatus();
 }
 
@@ -172,6 +173,7 @@ absl::Status Config::Override(std::string_view assignment) {
     node->kind = YamlNode::Kind::kScalar;
     node->text = raw;
     node->keys.clear();
+    node->key_lines.clear();
     node->items.clear();
   }
   values_[path] = Value{*std::move(node), origin, raw, ""};

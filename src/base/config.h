@@ -108,7 +108,7 @@ class Config {
   };
 
   Config() = default;
-  absl::Status Flatten(const std::string& path, const YamlNode& node, const Origin& origin);
+  absl::Status Flatten(const std::string& path, const YamlNode& node, Origin origin);
   void Erase(std::string_view path);
   // nullptr where absent; an error where `path` is a section. `wanted` describes the type.
   absl::StatusOr<const Value*> Find(std::string_view path, std::string_view wanted) const;

@@ -4,6 +4,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -12,6 +13,10 @@
 
 namespace regatta::base {
 namespace {
+
+// A comment put behind the text: yaml-cpp takes a quote that is never closed, and then finds this inside it. The
+// control character cannot be in the text itself.
+constexpr char kEndMark[] = "#\x01";
 
 // Ends yaml-cpp's parse from inside a callback; caught in ParseYaml.
 struct Refused {
@@ -40,6 +45,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     RefuseAnchor(mark, anchor);
     if (tag != "?" && tag != "!") RefuseTag(mark, tag);
+    if (value.find(kEndMark) != std::string::npos) Refuse(mark, "a quote that is not closed");
     YamlNode node = NodeAt(mark, YamlNode::Kind::kScalar);
     node.quoting = tag == "!" ? YamlNode::Quoting::kQuoted : YamlNode::Quoting::kPlain;
     node.text = value;
@@ -89,7 +95,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (static_cast<int>(stack_.size()) >= max_depth_)
       Refuse(mark, absl::StrCat("nested deeper than ", max_depth_, " levels"));
     if (!stack_.empty() && stack_.back().node.kind == YamlNode::Kind::kMap && !stack_.back().wants_value)
-      Refuse(mark, "a list or map as a key; keys are names");
+      Refuse(mark, "a list or map as a key, or a bracket that is not closed; keys are names");
     Frame frame;
     frame.node = NodeAt(mark, kind);
     frame.node.flow = style == YAML::EmitterStyle::Flow;
@@ -124,6 +130,7 @@ class TreeBuilder : public YAML::EventHandler {
                                 "; keep one of them"));
     }
     frame.node.keys.push_back(std::move(key.text));
+    frame.node.key_lines.push_back(key.line);
     frame.wants_value = true;
   }
 
@@ -198,15 +205,17 @@ absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view name,
   RETURN_IF_ERROR(CheckText(text, name));
   TreeBuilder builder{std::string(name), limits.max_depth};
   try {
-    std::istringstream stream{std::string(text)};
+    std::istringstream stream{absl::StrCat(View(text), "\n", kEndMark, "\n")};
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const Refused& refused) {
     return refused.status;
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(View(name), ":", error.mark.line + 1, ":", error.mark.column + 1, ": not YAML: ", error.msg));
+    // yaml-cpp marks what is missing at the end of the text, which is behind the end mark.
+    const int last = static_cast<int>(std::count(text.begin(), text.end(), '\n')) + 1;
+    return absl::InvalidArgumentError(absl::StrCat(View(name), ":", std::min(error.mark.line + 1, last), ":",
+                                                   error.mark.column + 1, ": not YAML: ", error.msg));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(View(name), ": not YAML: ", error.what()));
   }

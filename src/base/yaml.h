@@ -23,6 +23,7 @@ struct YamlNode {
   int column = 0;
   bool flow = false;              // a list or map written in brackets
   std::vector<std::string> keys;  // of a map, one for each item
+  std::vector<int> key_lines;     // of a map: where each key stands
   std::vector<YamlNode> items;    // of a list or map
 };
 

@@ -1,0 +1,115 @@
+#include "runner/train_args.h"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <string_view>
+
+#include "base/nearest.h"
+
+namespace regatta::runner {
+namespace {
+
+struct VerbText {
+  Verb verb;
+  const char* name;
+  const char* about;
+  const char* footer;
+};
+constexpr VerbText kVerbs[] = {
+    {Verb::kTrain, "train", "Train the model that a YAML describes.",
+     "Examples:\n"
+     "  regatta train -m models/rank/dnn/config.yaml\n"
+     "  regatta train -m config.yaml -o runner.epochs=2 -o hyper_parameters.fc_sizes=[64,32]\n"
+     "  regatta train -m config.yaml --resume       go on after a stop, a kill or a power loss\n"
+     "  regatta train -m config.yaml --dry-run      show the configuration, the first batch and the tables\n"
+     "Every epoch is saved to runner.model_save_path/<epoch>. docs/keys.md lists every key."},
+    {Verb::kInfer, "infer", "Measure saved epochs on runner.test_data_dir.",
+     "Examples:\n"
+     "  regatta infer -m models/rank/dnn/config.yaml\n"
+     "  regatta infer -m config.yaml -o runner.infer_start_epoch=2 -o runner.infer_end_epoch=3 --predictions p.txt"},
+    {Verb::kConfig, "config", "Print the effective configuration and where each value comes from.",
+     "Examples:\n"
+     "  regatta config -m models/rank/dnn/config.yaml\n"
+     "  regatta config -m config.yaml -o runner.epochs=2 --json\n"
+     "  regatta config --keys                       the reference of every key, as Markdown"},
+};
+
+const VerbText& TextOf(Verb verb) {
+  for (const VerbText& text : kVerbs)
+    if (text.verb == verb) return text;
+  return kVerbs[0];
+}
+
+// Names the nearest option for each word that CLI11 did not take.
+std::string Suggest(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::string nearest = base::NearestName(word.substr(0, word.find('=')), names);
+  return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
+}
+
+void AddOptions(CLI::App& app, Verb verb, TrainArgs& args, std::string& is_cloud) {
+  app.add_option("-m,--config_yaml", args.config, "the configuration")->type_name("FILE");
+  app.add_option("-o,--opt", args.overrides, "set a key; the value is YAML; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->take_all();
+  app.add_flag("--json", args.json, "print one JSON object a report");
+  app.add_option("--is_cloud", is_cloud, "accepted and ignored, for scripts that pass it")
+      ->expected(0, 1)
+      ->type_name("");
+  if (verb == Verb::kConfig) return;
+  app.add_option("--trace", args.trace, "write a trace for chrome://tracing or Perfetto")->type_name("FILE");
+  app.add_flag("--dry-run", args.dry_run, "show the configuration, the first batch and the tables; train nothing");
+  if (verb == Verb::kInfer) {
+    app.add_option("--predictions", args.predictions, "write a prediction a line")->type_name("FILE");
+    return;
+  }
+  CLI::Option* resume = app.add_flag("--resume", args.resume, "continue the newest complete save of model_save_path");
+  app.add_flag("--overwrite", args.overwrite, "replace the interrupted run that model_save_path holds")
+      ->excludes(resume);
+}
+
+}  // namespace
+
+absl::StatusOr<Verb> ParseVerb(const std::string& name) {
+  std::vector<std::string> names;
+  for (const VerbText& text : kVerbs) {
+    if (name == text.name) return text.verb;
+    names.emplace_back(text.name);
+  }
+  const std::string nearest = base::NearestName(name, names);
+  return absl::InvalidArgumentError(absl::StrCat("unknown command '", name, "': want train, infer or config",
+                                                 nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+}
+
+absl::StatusOr<TrainArgs> ParseTrainArgs(Verb verb, int argc, const char* const* argv) {
+  const VerbText& text = TextOf(verb);
+  TrainArgs args;
+  args.verb = verb;
+  std::string is_cloud;
+  CLI::App app{text.about, absl::StrCat("regatta ", text.name)};
+  app.footer(text.footer);
+  app.allow_extras();
+  AddOptions(app, verb, args, is_cloud);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    args.help = app.help();
+    return args;
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("regatta ", text.name, ": ", error.what(), "; regatta ", text.name, " --help shows the options"));
+  }
+  for (const std::string& word : app.remaining()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("regatta ", text.name, ": unexpected '", word, "'", Suggest(app, word)));
+  }
+  if (args.config.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("regatta ", text.name, ": no configuration; try: regatta ",
+                                                   text.name, " -m models/rank/dnn/config.yaml"));
+  }
+  return args;
+}
+
+}  // namespace regatta::runner
