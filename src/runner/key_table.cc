@@ -121,6 +121,8 @@ const KeySpec kKeys[] = {
          "a program that turns a file on its stdin into MultiSlot lines; it runs in the YAML's folder", "none"),
     Bool("pipe_shell", &O::pipe_shell, "run pipe_command by /bin/sh -c"),
     Int("thread_num", &O::thread_num, 0, 1024, "training threads; 0 = every core"),
+    Int("reader_threads", &O::reader_threads, 0, 1024,
+        "threads that read and parse; 0 = thread_num. The batches are the same for any number"),
     Bool("split_file_list", &O::split_file_list, "every worker sees all the files and takes its share of them"),
     Choice<&O::file_split>("file_split", kFileSplits, "how workers share files: even blocks, or every n-th"),
     Int("max_bad_lines", &O::max_bad_lines, 0, kBig, "malformed lines after which training stops",

@@ -30,7 +30,8 @@ struct RunnerOptions {
   std::string infer_reader_path;  // train_reader_path where not given
   std::string pipe_command;       // "" = the built-in parser
   bool pipe_shell = false;
-  int64_t thread_num = 1;  // after parsing never 0
+  int64_t thread_num = 1;      // after parsing never 0
+  int64_t reader_threads = 0;  // 0 = thread_num
   bool split_file_list = false;
   FileSplit file_split = FileSplit::kContiguous;
   int64_t max_bad_lines = -1;  // -1 = 1% of the lines read, at least 100

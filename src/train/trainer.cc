@@ -54,7 +54,7 @@ class Trainer::Pass {
   bool Enter() {
     base::MutexLock lock(mu_);
     while (pausing_ && status_.ok()) changed_.Wait(mu_);
-    if (stopping_ || !status_.ok() || reached_end_ || trainer_.stop_.load(std::memory_order_relaxed)) return false;
+    if (stopping_ || !status_.ok() || reached_end_) return false;
     ++in_flight_;
     return true;
   }

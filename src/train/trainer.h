@@ -1,9 +1,8 @@
 // Runs a pass over a dataset with T threads: Next, Pull, Forward, Backward, Commit, and the observer's AfterStep. The
 // mode is the communicator's matter, the model's mathematics the model's.
-// Thread-safety: one pass at a time; RequestStop may be called from anywhere.
+// Thread-safety: one pass at a time.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "base/status.h"
@@ -59,15 +58,11 @@ class Trainer {
   absl::StatusOr<PassEnd> RunPass(data::Dataset& dataset, base::StepKind kind, const base::DataPosition& done,
                                   uint64_t first_step, PassObserver& observer);
 
-  // Ends the running pass after the steps in flight. Safe in a signal handler.
-  void RequestStop() { stop_.store(true, std::memory_order_relaxed); }
-
  private:
   class Pass;
   const model::Model& model_;
   comm::Communicator& communicator_;
   const TrainerOptions options_;
-  std::atomic<bool> stop_{false};
 };
 
 }  // namespace regatta::train

@@ -31,15 +31,15 @@ uint64_t SettingsHash(const data::DatasetOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args) {
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
-  auto job = std::unique_ptr<Job>(new Job{.args = args, .config = std::move(config)});
+  auto job = std::make_unique<Job>(args, std::move(config));
   ASSIGN_OR_RETURN(job->run, runner::ParseRunConfig(job->config, job->remarks));
   base::Params params(job->config, "hyper_parameters");
   ASSIGN_OR_RETURN(job->model, model::MakeModel(job->run.model, params));
   ASSIGN_OR_RETURN(job->table_configs, ConfigureTables(job->model->spec(), job->run, job->config, job->remarks));
   RETURN_IF_ERROR(runner::CheckNoUnknown(job->config, job->remarks));
   ASSIGN_OR_RETURN(job->tables, ModelTableSet::Create(job->table_configs));
-  job->client = std::make_unique<client::LocalClient>(job->tables.sparse(), job->tables.dense(),
-                                                      job->run.runner.nan_policy);
+  job->client =
+      std::make_unique<client::LocalClient>(job->tables.sparse(), job->tables.dense(), job->run.runner.nan_policy);
   job->communicator = std::make_unique<comm::Local>(*job->client, static_cast<int>(job->run.runner.thread_num));
   if (!args.trace.empty()) job->tracer = std::make_unique<metrics::Tracer>();
   return job;

@@ -19,6 +19,8 @@
 namespace regatta::worker {
 
 struct Job {
+  Job(const runner::TrainArgs& args_in, base::Config config_in) : args(args_in), config(std::move(config_in)) {}
+
   runner::TrainArgs args;
   base::Config config;
   runner::RunConfig run;

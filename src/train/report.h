@@ -1,0 +1,70 @@
+// What a run prints: a line (or a JSON object) an interval and an epoch, and the live line on a terminal.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "data/dataset.h"
+#include "metrics/binary_metrics.h"
+
+namespace regatta::train {
+
+enum class ReportStyle : uint8_t {
+  kLines,     // PaddleRec's lines
+  kTerminal,  // one live line, and PaddleRec's line at the end of an epoch
+  kJson,      // one object a report
+};
+
+enum class ReportAuc : uint8_t { kNo, kYes };
+
+// True averages over the steps since the last report.
+struct IntervalReport {
+  uint64_t epoch = 0;
+  uint64_t batches = 0;  // done in this epoch
+  std::optional<double> auc;
+  double loss = 0;
+  double reader_seconds = 0;  // a batch
+  double batch_seconds = 0;
+  double samples = 0;  // a batch
+  double samples_per_second = 0;
+};
+
+struct EpochReport {
+  const char* what = "epoch";  // "epoch", "validation of epoch", "infer epoch"
+  uint64_t epoch = 0;
+  double seconds = 0;
+  double loss = 0;
+  double samples_per_second = 0;
+  metrics::BinaryReport metrics;
+  uint64_t bad_lines = 0;
+  bool all_metrics = false;
+};
+
+class Reporter {
+ public:
+  Reporter(ReportStyle style, ReportAuc auc) : style_(style), auc_(auc) {}
+
+  void Interval(const IntervalReport& report);
+  // Rewrites the live line, a few times a second at most; nothing in the other styles.
+  void Live(const IntervalReport& report, const data::Progress& progress);
+  void Epoch(const EpochReport& report);
+  // A line of its own, clear of the live one.
+  void Note(const std::string& text);
+
+  ReportStyle style() const { return style_; }
+
+ private:
+  void ClearLive();
+
+  const ReportStyle style_;
+  const ReportAuc auc_;
+  bool live_ = false;
+  std::chrono::steady_clock::time_point last_live_;
+  std::chrono::steady_clock::time_point live_since_;
+  uint64_t live_epoch_ = 0;
+};
+
+}  // namespace regatta::train

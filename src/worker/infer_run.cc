@@ -1,0 +1,129 @@
+#include "worker/infer_run.h"
+
+#include <map>
+
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "table/checkpoint/save_list.h"
+#include "train/pass_meter.h"
+#include "worker/stop_signal.h"
+
+namespace regatta::worker {
+namespace {
+
+// Writes "prediction label" lines in the order of the data, whichever thread finishes first.
+class PredictionFile {
+ public:
+  static absl::StatusOr<std::unique_ptr<PredictionFile>> Create(const std::string& path) {
+    auto file = std::unique_ptr<PredictionFile>(new PredictionFile(path));
+    ASSIGN_OR_RETURN(file->out_, base::AppendFile::Create(path + ".tmp"));
+    return file;
+  }
+
+  absl::Status Add(const train::StepResult& result) {
+    std::string& text = waiting_[result.batch->index];
+    for (int i = 0; i < result.batch->size; ++i)
+      absl::StrAppendFormat(&text, "%.9g %g\n", result.predictions[i], result.batch->labels[i]);
+    for (auto next = waiting_.find(next_); next != waiting_.end(); next = waiting_.find(++next_)) {
+      RETURN_IF_ERROR(out_->Append(next->second));
+      waiting_.erase(next);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Commit() {
+    RETURN_IF_ERROR(out_->Sync());
+    RETURN_IF_ERROR(out_->Close());
+    return base::RenameDurably(path_ + ".tmp", path_);
+  }
+
+ private:
+  explicit PredictionFile(std::string path) : path_(std::move(path)) {}
+
+  const std::string path_;
+  std::unique_ptr<base::AppendFile> out_;
+  std::map<uint64_t, std::string> waiting_;
+  uint64_t next_ = 0;
+};
+
+class InferObserver : public train::PassObserver {
+ public:
+  InferObserver(uint64_t epoch, Job& job, const data::Dataset& dataset, train::Reporter& reporter,
+                PredictionFile* predictions)
+      : meter(epoch),
+        interval_(static_cast<uint64_t>(job.run.runner.print_interval)),
+        dataset_(dataset),
+        reporter_(reporter),
+        predictions_(predictions) {}
+
+  Wish AfterStep(const Step& step) override {
+    meter.Add(step);
+    if (predictions_ != nullptr && status.ok()) status = predictions_->Add(step.result);
+    reporter_.Live(meter.Interval(), dataset_.progress());
+    if (meter.batches() % interval_ == 0) reporter_.Interval(meter.TakeInterval());
+    return StopSignal::Requested() != 0 || !status.ok() ? Wish::kStop : Wish::kGoOn;
+  }
+  absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
+  absl::Status OnBadLoss(const data::Batch&, absl::Status bad) override { return bad; }
+
+  train::PassMeter meter;
+  absl::Status status;
+
+ private:
+  const uint64_t interval_;
+  const data::Dataset& dataset_;
+  train::Reporter& reporter_;
+  PredictionFile* const predictions_;
+};
+
+}  // namespace
+
+InferRun::InferRun(Job& job, train::Reporter& reporter)
+    : job_(job),
+      reporter_(reporter),
+      trainer_(*job.model, *job.communicator,
+               {.threads = static_cast<int>(job.run.runner.thread_num), .tracer = job.tracer.get()}) {}
+
+absl::Status InferRun::Run() {
+  const runner::RunnerOptions& runner = job_.run.runner;
+  ASSIGN_OR_RETURN(data_, OpenData(job_, DataUse::kTest));
+  // A path that is a save itself is inferred alone.
+  if (base::Exists(runner.infer_load_path + "/MANIFEST")) return InferEpoch(0, runner.infer_load_path);
+  if (runner.infer_start_epoch >= runner.infer_end_epoch)
+    return absl::InvalidArgumentError(absl::StrCat("runner.infer_start_epoch ", runner.infer_start_epoch,
+                                                   " is not below runner.infer_end_epoch ", runner.infer_end_epoch,
+                                                   ": there is no epoch to infer"));
+  for (int64_t epoch = runner.infer_start_epoch; epoch < runner.infer_end_epoch; ++epoch) {
+    if (StopSignal::Requested() != 0) break;
+    RETURN_IF_ERROR(InferEpoch(static_cast<uint64_t>(epoch), absl::StrCat(runner.infer_load_path, "/", epoch)));
+  }
+  if (StopSignal::Requested() != 0) return absl::CancelledError("stopped before the end");
+  return absl::OkStatus();
+}
+
+absl::Status InferRun::InferEpoch(uint64_t epoch, const std::string& save) {
+  auto reader = table::CheckpointReader::Open(save);
+  if (!reader.ok())
+    return base::Annotate(reader.status(), absl::StrCat("the save of epoch ", epoch,
+                                                        " (runner.infer_load_path, infer_start_epoch, "
+                                                        "infer_end_epoch)"));
+  RETURN_IF_ERROR(reader->LoadInto(job_.tables.Fillable(), table::LoadKind::kInference));
+  std::unique_ptr<PredictionFile> predictions;
+  const std::string& path = job_.args.predictions;
+  if (!path.empty()) {
+    const bool many = job_.run.runner.infer_end_epoch - job_.run.runner.infer_start_epoch > 1;
+    ASSIGN_OR_RETURN(predictions, PredictionFile::Create(many ? absl::StrCat(path, ".", epoch) : path));
+  }
+  InferObserver observer(epoch, job_, *data_.dataset, reporter_, predictions.get());
+  ASSIGN_OR_RETURN(const train::PassEnd end,
+                   trainer_.RunPass(*data_.dataset, base::StepKind::kInfer, {.pass = 0}, 0, observer));
+  RETURN_IF_ERROR(observer.status);
+  if (!end.complete) return absl::OkStatus();
+  train::EpochReport report = observer.meter.Epoch("infer epoch");
+  report.bad_lines = data_.dataset->progress().bad_lines;
+  report.all_metrics = true;
+  reporter_.Epoch(report);
+  return predictions == nullptr ? absl::OkStatus() : predictions->Commit();
+}
+
+}  // namespace regatta::worker

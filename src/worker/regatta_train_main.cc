@@ -1,0 +1,94 @@
+// The trainer's executable: `regatta train`, `infer` and `config` end up here.
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "base/failpoint.h"
+#include "runner/train_args.h"
+#include "worker/blas.h"
+#include "worker/dry_run.h"
+#include "worker/infer_run.h"
+#include "worker/job.h"
+#include "worker/stop_signal.h"
+#include "worker/train_run.h"
+
+namespace regatta::worker {
+namespace {
+
+enum Exit : int { kDone = 0, kFailed = 1, kUsage = 2 };
+
+int Fail(const absl::Status& status, Exit code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "regatta: error: %s\n", std::string(status.message()).c_str());
+  return code;
+}
+
+train::ReportStyle StyleFor(const runner::TrainArgs& args) {
+  if (args.json) return train::ReportStyle::kJson;
+  return isatty(STDOUT_FILENO) ? train::ReportStyle::kTerminal : train::ReportStyle::kLines;
+}
+
+int RunVerb(Job& job) {
+  StopSignal signal;
+  train::Reporter reporter(StyleFor(job.args), job.run.runner.use_auc ? train::ReportAuc::kYes : train::ReportAuc::kNo);
+  if (job.args.verb == runner::Verb::kInfer) {
+    const absl::Status status = InferRun(job, reporter).Run();
+    if (StopSignal::Requested() != 0) return 128 + StopSignal::Requested();
+    return status.ok() ? kDone : Fail(status, kFailed);
+  }
+  const absl::StatusOr<RunEnd> end = TrainRun(job, reporter).Run();
+  if (!end.ok()) return Fail(end.status(), kFailed);
+  return *end == RunEnd::kStoppedBySignal ? 128 + StopSignal::Requested() : kDone;
+}
+
+int WriteTrace(const Job& job, int code) {
+  if (job.tracer == nullptr) return code;
+  const absl::Status status = job.tracer->Write(job.args.trace);
+  return status.ok() || code != kDone ? code : Fail(status, kFailed);
+}
+
+int Main(int argc, char** argv) {
+  if (argc < 2) return Fail(absl::InvalidArgumentError("want a verb: train, infer or config"), kUsage);
+  const auto verb = runner::ParseVerb(argv[1]);
+  if (!verb.ok()) return Fail(verb.status(), kUsage);
+  const auto args = runner::ParseTrainArgs(*verb, argc - 1, argv + 1);
+  if (!args.ok()) return Fail(args.status(), kUsage);
+  if (!args->help.empty()) {
+    std::fputs(args->help.c_str(), stdout);
+    return kDone;
+  }
+  auto job = MakeJob(*args);
+  if (!job.ok()) return Fail(job.status(), kUsage);
+  for (const std::string& warning : (*job)->remarks.warnings) LOG(WARNING) << warning;
+  if (*verb == runner::Verb::kConfig) {
+    std::fputs((args->json ? runner::ConfigJson((*job)->config) + "\n" : runner::ConfigText((*job)->config)).c_str(),
+               stdout);
+    return kDone;
+  }
+  if (args->dry_run) {
+    const absl::Status status = DryRun(**job);
+    return status.ok() ? kDone : Fail(status, kFailed);
+  }
+  for (const std::string& note : (*job)->remarks.notes) LOG(INFO) << note;
+  return WriteTrace(**job, RunVerb(**job));
+}
+
+}  // namespace
+}  // namespace regatta::worker
+
+int main(int argc, char** argv) {
+  regatta::worker::UseKernelsOfThisCpu(argv);
+  regatta::worker::SetLibraryDefaults();
+  FLAGS_logtostderr = true;
+  google::InitGoogleLogging("regatta");
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (const char* failpoints = std::getenv("REGATTA_FAILPOINTS"); failpoints != nullptr) {
+    if (const absl::Status status = regatta::base::ArmFailpoints(failpoints); !status.ok()) {
+      std::fprintf(stderr, "regatta: error: REGATTA_FAILPOINTS: %s\n", std::string(status.message()).c_str());
+      return 2;
+    }
+  }
+  return regatta::worker::Main(argc, argv);
+}

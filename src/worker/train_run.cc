@@ -1,0 +1,296 @@
+#include "worker/train_run.h"
+
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "table/checkpoint/save_list.h"
+#include "worker/batch_text.h"
+#include "worker/stop_signal.h"
+
+namespace regatta::worker {
+namespace {
+
+constexpr char kMeterBlob[] = "pass_metrics";
+constexpr char kBestBlob[] = "best_validation";
+
+// Bytes of memory that the process holds.
+uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t pages = 0, resident = 0;
+  statm >> pages >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+double MinutesSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 60;
+}
+
+std::string Gigabytes(uint64_t bytes) { return absl::StrFormat("%.2f GB", static_cast<double>(bytes) / 1e9); }
+
+}  // namespace
+
+TrainRun::TrainRun(Job& job, train::Reporter& reporter)
+    : job_(job),
+      reporter_(reporter),
+      trainer_(*job.model, *job.communicator,
+               {.threads = static_cast<int>(job.run.runner.thread_num),
+                .clip_by_norm = job.run.optimizer.clip_by_norm,
+                .tracer = job.tracer.get()}) {}
+
+TrainRun::~TrainRun() = default;
+
+absl::StatusOr<RunEnd> TrainRun::Run() {
+  RETURN_IF_ERROR(Open());
+  RETURN_IF_ERROR(Start());
+  SayMemory();
+  absl::StatusOr<RunEnd> end = RunEpochs();
+  if (!end.ok()) {
+    root_->MarkInterrupted().IgnoreError();  // the error at hand matters more
+    return end;
+  }
+  if (*end == RunEnd::kFinished) RETURN_IF_ERROR(root_->MarkFinished());
+  return end;
+}
+
+absl::Status TrainRun::Open() {
+  ASSIGN_OR_RETURN(data_, OpenData(job_, DataUse::kTrain));
+  if (!job_.run.runner.test_data_dir.empty()) {
+    ASSIGN_OR_RETURN(validation_, OpenData(job_, DataUse::kTest));
+  }
+  table::SaveRootOptions options;
+  options.path = job_.run.runner.model_save_path;
+  options.mode = job_.args.resume      ? table::OpenMode::kResume
+                 : job_.args.overwrite ? table::OpenMode::kOverwrite
+                                       : table::OpenMode::kFresh;
+  options.config_hash = base::HashBytes(runner::ConfigJson(job_.config));
+  options.keep_epochs = static_cast<uint64_t>(job_.run.runner.keep_epochs);
+  ASSIGN_OR_RETURN(root_, table::SaveRoot::Open(options));
+  return absl::OkStatus();
+}
+
+absl::Status TrainRun::Start() {
+  if (!job_.args.resume) return WarmStart();
+  ASSIGN_OR_RETURN(const auto resumed, root_->LoadNewest(job_.tables.Fillable()));
+  if (!resumed.has_value()) {
+    reporter_.Note(absl::StrCat("resuming: ", root_->path(), " holds no save yet, so the run begins anew"));
+    return WarmStart();
+  }
+  const table::RunState& run = resumed->run;
+  if (auto best = run.blobs.find(kBestBlob);
+      best != run.blobs.end() && best->second.size() == sizeof(double) + sizeof(uint64_t)) {
+    double value;
+    std::memcpy(&value, best->second.data(), sizeof value);
+    std::memcpy(&best_epoch_, best->second.data() + sizeof value, sizeof best_epoch_);
+    best_ = value;
+  }
+  if (run.epoch_state == table::EpochState::kFinished) {
+    epoch_ = run.epoch + 1;
+    first_step_ = run.step;
+    position_.pass = epoch_;
+    reporter_.Note(absl::StrCat("resuming after epoch ", run.epoch, " from ", root_->FolderOf(resumed->name)));
+    return absl::OkStatus();
+  }
+  if (run.settings_hash != data_.settings_hash)
+    return absl::FailedPreconditionError(
+        absl::StrCat(root_->FolderOf(resumed->name), " was saved in the middle of epoch ", run.epoch,
+                     ", and the files, batch size, seed or reader have changed since: batch ", run.position.low,
+                     " is not the same batch any more. Put them back, or start anew with --overwrite"));
+  epoch_ = run.epoch;
+  position_ = run.position;
+  first_step_ = run.step - std::min(run.step, run.position.low + std::popcount(run.position.window));
+  if (auto meter = run.blobs.find(kMeterBlob); meter != run.blobs.end()) restored_meter_ = meter->second;
+  reporter_.Note(
+      absl::StrCat("resuming epoch ", epoch_, " at batch ", position_.low, " from ", root_->FolderOf(resumed->name)));
+  return absl::OkStatus();
+}
+
+absl::Status TrainRun::WarmStart() {
+  const runner::RunnerOptions& runner = job_.run.runner;
+  if (runner.model_init_path.empty()) return absl::OkStatus();
+  const std::string path =
+      runner.last_epoch >= 0 ? absl::StrCat(runner.model_init_path, "/", runner.last_epoch) : runner.model_init_path;
+  const auto load = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(path));
+    ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
+    RETURN_IF_ERROR(reader.LoadInto(job_.tables.Fillable(), table::LoadKind::kTraining));
+    reporter_.Note(
+        absl::StrCat("warm start: weights and optimizer state from ", folder, ", ", job_.tables.rows(), " rows"));
+    return absl::OkStatus();
+  };
+  return base::Annotate(load(), "runner.model_init_path");
+}
+
+void TrainRun::SayMemory() const {
+  uint64_t row_bytes = 0;
+  for (const table::SparseTable* table : job_.tables.sparse()) row_bytes += EstimateRowBytes(*table);
+  LOG(INFO) << "memory: " << Gigabytes(ResidentBytes()) << " now, about " << row_bytes << " bytes more a distinct id ("
+            << Gigabytes(row_bytes * 1'000'000) << " a million ids)";
+  if (job_.run.runner.max_memory > 0)
+    LOG(INFO) << "memory: runner.max_memory " << Gigabytes(job_.run.runner.max_memory) << " leaves room for about "
+              << (static_cast<uint64_t>(job_.run.runner.max_memory) -
+                  std::min<uint64_t>(ResidentBytes(), job_.run.runner.max_memory)) /
+                     std::max<uint64_t>(row_bytes, 1)
+              << " distinct ids";
+}
+
+absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
+  const auto epochs = static_cast<uint64_t>(job_.run.runner.epochs);
+  if (epoch_ >= epochs) reporter_.Note(absl::StrCat("nothing to do: ", epoch_, " of ", epochs, " epochs are done"));
+  for (; epoch_ < epochs; ++epoch_) {
+    position_.pass = epoch_;
+    meter_ = std::make_unique<train::PassMeter>(epoch_);
+    if (!restored_meter_.empty()) RETURN_IF_ERROR(meter_->Restore(restored_meter_));
+    restored_meter_.clear();
+    ASSIGN_OR_RETURN(const train::PassEnd end,
+                     trainer_.RunPass(*data_.dataset, base::StepKind::kTrain, position_, first_step_, *this));
+    if (!memory_.ok()) {
+      RETURN_IF_ERROR(SaveAndStop(end, "out of memory"));
+      return memory_;
+    }
+    if (!end.complete) {
+      const bool signal = StopSignal::Requested() != 0;
+      RETURN_IF_ERROR(SaveAndStop(end, signal ? "stopped" : "runner.max_minutes is over"));
+      return signal ? RunEnd::kStoppedBySignal : RunEnd::kOutOfTime;
+    }
+    RETURN_IF_ERROR(FinishEpoch(end));
+    if (ShouldStopEarly()) {
+      reporter_.Note(absl::StrCat("early stop: no better validation for ", epoch_ - best_epoch_,
+                                  " epochs; the best is epoch ", best_epoch_));
+      break;
+    }
+    first_step_ += end.position.low;
+    position_ = {};
+  }
+  return RunEnd::kFinished;
+}
+
+absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
+  train::EpochReport report = meter_->Epoch("epoch");
+  report.bad_lines = data_.dataset->progress().bad_lines;
+  reporter_.Epoch(report);
+  if (const uint64_t skipped = job_.tables.skipped_gradients(); skipped > 0)
+    LOG(WARNING) << skipped << " row gradients so far held NaN or Inf and were skipped (runner.nan_policy)";
+  RETURN_IF_ERROR(
+      base::Annotate(root_->SaveEpoch(epoch_, job_.tables.View(), StateAt(end.position, table::EpochState::kFinished)),
+                     absl::StrCat("saving epoch ", epoch_)));
+  last_save_ = std::chrono::steady_clock::now();
+  steps_since_save_ = 0;
+  return Validate();
+}
+
+absl::Status TrainRun::Validate() {
+  if (validation_.dataset == nullptr) return absl::OkStatus();
+  struct Observer : train::PassObserver {
+    explicit Observer(uint64_t epoch) : meter(epoch) {}
+    Wish AfterStep(const Step& step) override {
+      meter.Add(step);
+      return StopSignal::Requested() != 0 ? Wish::kStop : Wish::kGoOn;
+    }
+    absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
+    absl::Status OnBadLoss(const data::Batch&, absl::Status status) override { return status; }
+    train::PassMeter meter;
+  } observer(epoch_);
+  auto end = trainer_.RunPass(*validation_.dataset, base::StepKind::kInfer, {.pass = epoch_}, 0, observer);
+  if (!end.ok()) return base::Annotate(end.status(), absl::StrCat("validating epoch ", epoch_));
+  if (!end->complete) return absl::OkStatus();
+  const train::EpochReport report = observer.meter.Epoch("validation of epoch");
+  reporter_.Epoch(report);
+  const double score = report.metrics.auc.value_or(-report.loss);
+  if (best_.has_value() && score <= *best_) return absl::OkStatus();
+  best_ = score;
+  best_epoch_ = epoch_;
+  return root_->MarkBest(epoch_);
+}
+
+bool TrainRun::ShouldStopEarly() const {
+  const int64_t patience = job_.run.runner.early_stop;
+  return patience > 0 && best_.has_value() && epoch_ - best_epoch_ >= static_cast<uint64_t>(patience);
+}
+
+absl::Status TrainRun::SaveAndStop(const train::PassEnd& end, const char* why) {
+  RETURN_IF_ERROR(root_->SaveCheckpoint(job_.tables.View(), StateAt(end.position, table::EpochState::kRunning)));
+  RETURN_IF_ERROR(root_->MarkInterrupted());
+  reporter_.Note(absl::StrCat(why, " in epoch ", epoch_, " at batch ", end.position.low,
+                              "; saved, continue with: regatta train -m ", job_.args.config, " --resume"));
+  return absl::OkStatus();
+}
+
+table::RunState TrainRun::StateAt(const base::DataPosition& position, table::EpochState epoch_state) const {
+  table::RunState state;
+  state.epoch = epoch_;
+  state.epoch_state = epoch_state;
+  state.position = position;
+  state.step = first_step_ + position.low + std::popcount(position.window);
+  state.settings_hash = data_.settings_hash;
+  if (epoch_state == table::EpochState::kRunning) state.blobs[kMeterBlob] = meter_->Serialize();
+  if (best_.has_value()) {
+    std::string blob(sizeof(double) + sizeof(uint64_t), '\0');
+    std::memcpy(blob.data(), &*best_, sizeof(double));
+    std::memcpy(blob.data() + sizeof(double), &best_epoch_, sizeof best_epoch_);
+    state.blobs[kBestBlob] = blob;
+  }
+  return state;
+}
+
+train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
+  meter_->Add(step);
+  ++steps_since_save_;
+  const auto interval = static_cast<uint64_t>(job_.run.runner.print_interval);
+  if (reporter_.style() == train::ReportStyle::kTerminal) {
+    reporter_.Live(meter_->Interval(), data_.dataset->progress());
+    if (meter_->batches() % interval == 0) meter_->TakeInterval();
+  } else if (meter_->batches() % interval == 0) {
+    reporter_.Interval(meter_->TakeInterval());
+  }
+  if (StopSignal::Requested() != 0) return Wish::kStop;
+  const double max_minutes = job_.run.runner.max_minutes;
+  if (max_minutes > 0 && MinutesSince(start_) >= max_minutes) return Wish::kStop;
+  if (job_.run.runner.max_memory > 0 && steps_since_save_ % 20 == 0) {
+    memory_ = CheckMemory();
+    if (!memory_.ok()) return Wish::kStop;
+  }
+  return CheckpointIsDue() ? Wish::kPause : Wish::kGoOn;
+}
+
+absl::Status TrainRun::CheckMemory() const {
+  const uint64_t resident = ResidentBytes();
+  const auto limit = static_cast<uint64_t>(job_.run.runner.max_memory);
+  if (resident < limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the process holds ", Gigabytes(resident), ", the limit runner.max_memory is ", Gigabytes(limit),
+                   "; the tables have ", job_.tables.rows(), " rows. Raise the limit, or use a smaller dimension"));
+}
+
+bool TrainRun::CheckpointIsDue() const {
+  const runner::RunnerOptions& runner = job_.run.runner;
+  if (runner.checkpoint_steps > 0 && steps_since_save_ >= static_cast<uint64_t>(runner.checkpoint_steps)) return true;
+  return runner.checkpoint_minutes > 0 && MinutesSince(last_save_) >= runner.checkpoint_minutes;
+}
+
+absl::Status TrainRun::AtPause(const base::DataPosition& position) {
+  absl::Status status = root_->SaveCheckpoint(job_.tables.View(), StateAt(position, table::EpochState::kRunning));
+  last_save_ = std::chrono::steady_clock::now();
+  steps_since_save_ = 0;
+  if (absl::IsResourceExhausted(status)) {  // a full disk costs a checkpoint, not the run
+    LOG(ERROR) << "checkpoint skipped, training goes on: " << status.message();
+    return absl::OkStatus();
+  }
+  return base::Annotate(status, "checkpoint");
+}
+
+absl::Status TrainRun::OnBadLoss(const data::Batch& batch, absl::Status status) {
+  const std::string path = absl::StrCat(root_->path(), "/bad_batch-", epoch_, "-", batch.index, ".txt");
+  absl::Status written = base::WriteFileAtomically(path, BatchText(batch, job_.model->spec().schema, batch.size));
+  const std::string where = written.ok() ? absl::StrCat("the batch is kept in ", path)
+                                         : absl::StrCat("and the batch could not be kept: ", written.message());
+  return absl::AbortedError(absl::StrCat("epoch ", epoch_, ": ", status.message(), "; ", where,
+                                         ". Try a lower learning rate or hyper_parameters.clip_by_norm"));
+}
+
+}  // namespace regatta::worker

@@ -1,0 +1,70 @@
+// `regatta train`: epochs over the data, saved, validated and reported, from the first batch or from where an earlier
+// run stopped.
+// Thread-safety: Run is called once; the observer's methods come from the trainer's threads, one at a time.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "base/status.h"
+#include "table/checkpoint/save_root.h"
+#include "train/pass_meter.h"
+#include "train/report.h"
+#include "train/trainer.h"
+#include "worker/job.h"
+
+namespace regatta::worker {
+
+// How a run ended, where it did not fail.
+enum class RunEnd : uint8_t { kFinished, kStoppedBySignal, kOutOfTime };
+
+class TrainRun : private train::PassObserver {
+ public:
+  TrainRun(Job& job, train::Reporter& reporter);
+  ~TrainRun() override;
+
+  absl::StatusOr<RunEnd> Run();
+
+ private:
+  Wish AfterStep(const Step& step) override;
+  absl::Status AtPause(const base::DataPosition& position) override;
+  absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
+
+  absl::Status Open();
+  absl::Status Start();
+  absl::Status WarmStart();
+  absl::StatusOr<RunEnd> RunEpochs();
+  absl::Status FinishEpoch(const train::PassEnd& end);
+  absl::Status Validate();
+  bool ShouldStopEarly() const;
+  absl::Status SaveAndStop(const train::PassEnd& end, const char* why);
+  table::RunState StateAt(const base::DataPosition& position, table::EpochState epoch_state) const;
+  bool CheckpointIsDue() const;
+  absl::Status CheckMemory() const;
+  void SayMemory() const;
+
+  Job& job_;
+  train::Reporter& reporter_;
+  train::Trainer trainer_;
+  JobData data_;
+  JobData validation_;  // no dataset where test_data_dir is not set
+  std::unique_ptr<table::SaveRoot> root_;
+
+  // Where the run is.
+  uint64_t epoch_ = 0;
+  uint64_t first_step_ = 0;  // of the epoch
+  base::DataPosition position_;
+  std::unique_ptr<train::PassMeter> meter_;
+  std::string restored_meter_;
+  std::optional<double> best_;  // validation AUC (or −loss where AUC is undefined)
+  uint64_t best_epoch_ = 0;
+
+  // Since when.
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_save_ = start_;
+  uint64_t steps_since_save_ = 0;
+  absl::Status memory_;
+};
+
+}  // namespace regatta::worker
