@@ -160,6 +160,12 @@ absl::Status AppendFile::Flush() {
   return status;
 }
 
+void AppendFile::StartWriteback() {
+  const uint64_t written = size_ - buffer_.size();
+  sync_file_range(fd_, static_cast<off_t>(started_), static_cast<off_t>(written - started_), SYNC_FILE_RANGE_WRITE);
+  started_ = written;
+}
+
 absl::Status AppendFile::Sync() {
   RETURN_IF_ERROR(Flush());
   RETURN_IF_ERROR(Failpoint("file.fsync"));

@@ -31,6 +31,7 @@ class DataFileWriter {
   std::unique_ptr<base::AppendFile> file_;
   const uint32_t index_;
   uint32_t file_crc_ = 0;
+  uint64_t started_ = 0;  // bytes that the disk was told of
   Extent extent_;
 };
 
@@ -45,6 +46,8 @@ class DataFile {
 
   absl::Status ReadAt(uint64_t offset, void* out, size_t size) const;
   absl::Status CheckHeader() const;
+  // Lets the disk begin to read.
+  void WillNeed(uint64_t offset, uint64_t size) const;
   // A DATA_LOSS about this file and byte.
   absl::Status Damage(uint64_t offset, std::string_view what) const;
   const std::string& path() const { return path_; }

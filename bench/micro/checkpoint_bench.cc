@@ -1,0 +1,153 @@
+// Saving and loading a table against write() + fsync() and read() of one file with the same bytes.
+// checkpoint_bench [--quick] [folder]: 2M rows × 32 floats (256 MB); without --quick 8M rows. Files are dropped from
+// the page cache before they are read, as after a restart, for thing and bound alike; the warm figures follow.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "bench/measure.h"
+#include "table/checkpoint/checkpoint_reader.h"
+#include "table/checkpoint/checkpoint_writer.h"
+
+namespace regatta::bench {
+namespace {
+
+constexpr size_t kPiece = 1 << 20;
+
+void Must(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "checkpoint_bench: %s\n", status.ToString().c_str());
+  std::exit(1);
+}
+
+std::unique_ptr<table::SparseTable> MakeTable() {
+  table::SparseTableConfig config;
+  config.name = "embedding";
+  config.dim = 16;
+  config.rule.name = "std_adagrad";
+  auto table = table::SparseTable::Create(config);
+  Must(table.status());
+  return *std::move(table);
+}
+
+void Fill(table::SparseTable& table, uint64_t rows) {
+  std::vector<std::vector<base::Key>> keys(base::kVirtualShards);
+  for (uint64_t i = 0; i < rows; ++i) {
+    const base::Key key = base::RandomBits(1, i);
+    keys[base::ShardOf(key)].push_back(key);
+  }
+  for (uint32_t s = 0; s < base::kVirtualShards; ++s) {
+    std::vector<float> floats(keys[s].size() * static_cast<size_t>(table.row_width()));
+    for (size_t i = 0; i < floats.size(); ++i) floats[i] = base::UniformFloat(base::RandomBits(s, i));
+    Must(table.Load(s, keys[s], floats));
+  }
+}
+
+enum class Cache { kCold, kWarm };
+
+void PrepareCache(const std::string& path, Cache cache) {
+  std::vector<char> piece(kPiece);
+  const int fd = open(path.c_str(), O_RDONLY);
+  if (cache == Cache::kCold) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  if (cache == Cache::kWarm)
+    while (read(fd, piece.data(), kPiece) > 0) continue;
+  close(fd);
+}
+
+void WriteAndSync(const std::string& path, uint64_t bytes) {
+  const std::vector<char> piece(kPiece, 'x');
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  for (uint64_t done = 0; done < bytes; done += kPiece)
+    if (write(fd, piece.data(), std::min<uint64_t>(kPiece, bytes - done)) < 0) std::exit(1);
+  if (fsync(fd) != 0) std::exit(1);
+  close(fd);
+}
+
+void ReadWhole(const std::string& path) {
+  std::vector<char> piece(kPiece);
+  const int fd = open(path.c_str(), O_RDONLY);
+  while (read(fd, piece.data(), kPiece) > 0) continue;
+  close(fd);
+}
+
+class Bench {
+ public:
+  Bench(const std::string& folder, uint64_t rows, int rounds)
+      : save_(folder + "/save"), file_(folder + "/file"), rounds_(rounds), table_(MakeTable()), loaded_(MakeTable()) {
+    Fill(*table_, rows);
+    Must(Save());
+    bytes_ = table::CheckpointReader::Open(save_)->manifest().TotalBytes();
+    std::printf("%llu rows of %d floats, %.0f MB on disk\n", static_cast<unsigned long long>(rows), table_->row_width(),
+                static_cast<double>(bytes_) / 1e6);
+  }
+
+  bool Run() {
+    bool reached = Print(Compare(
+        "checkpoint save", "MB/s", 0.5, rounds_, [&] { return Speed([&] { Must(Save()); }, save_); },
+        [&] { return Speed([&] { WriteAndSync(file_, bytes_); }, file_); }));
+    reached &= Print(CompareLoad("checkpoint load", Cache::kCold, 0.5));
+    Row warm = CompareLoad("checkpoint load, from the page cache", Cache::kWarm, 0);
+    std::printf("%s: %.0f against %.0f MB/s, ratio %.2f\n", warm.name.c_str(), warm.thing, warm.bound, warm.ratio);
+    return reached;
+  }
+
+ private:
+  absl::Status Save() { return table::WriteCheckpoint(save_, table::ModelView{{table_.get()}, nullptr}, {}); }
+  absl::Status Load() {
+    ASSIGN_OR_RETURN(const auto reader, table::CheckpointReader::Open(save_));
+    return reader.LoadInto(table::ModelTables{{loaded_.get()}, nullptr}, table::LoadKind::kTraining);
+  }
+  Row CompareLoad(const char* name, Cache cache, double bar) {
+    const auto load = [&] {
+      loaded_->Clear();
+      for (const auto& entry : std::filesystem::directory_iterator(save_)) PrepareCache(entry.path(), cache);
+      return static_cast<double>(bytes_) / 1e6 / Seconds([&] { Must(Load()); });
+    };
+    const auto bound = [&] {
+      PrepareCache(file_, cache);
+      return static_cast<double>(bytes_) / 1e6 / Seconds([&] { ReadWhole(file_); });
+    };
+    return Compare(name, "MB/s", bar, rounds_, load, bound);
+  }
+  // Each side begins with nothing of the other left to be written.
+  double Speed(const std::function<void()>& fn, const std::string& replaced) {
+    Must(base::RemoveTree(replaced));
+    sync();
+    return static_cast<double>(bytes_) / 1e6 / Seconds(fn);
+  }
+
+  const std::string save_, file_;
+  const int rounds_;
+  const std::unique_ptr<table::SparseTable> table_, loaded_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace
+}  // namespace regatta::bench
+
+int main(int argc, char** argv) {
+  bool quick = false;
+  std::string parent = ".";
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--quick") == 0)
+      quick = true;
+    else
+      parent = argv[i];
+  }
+  std::string folder = parent + "/checkpoint_bench.XXXXXX";
+  if (!mkdtemp(folder.data())) {
+    std::perror(folder.c_str());
+    return 1;
+  }
+  const bool reached = regatta::bench::Bench(folder, quick ? 2'000'000 : 8'000'000, quick ? 5 : 7).Run();
+  std::filesystem::remove_all(folder);
+  return reached ? 0 : 1;
+}
