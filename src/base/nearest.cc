@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 #include <vector>
 
 namespace regatta::base {
@@ -42,12 +43,12 @@ std::string NearestName(std::string_view name, std::span<const std::string> cand
   if (name.size() > kLongest) return "";
   const std::string_view leaf = Leaf(name);
   std::string best;
-  size_t best_cost = SIZE_MAX;
+  std::pair<size_t, size_t> best_cost = {SIZE_MAX, SIZE_MAX};
   for (const std::string& candidate : candidates) {
     const size_t whole = EditDistance(name, candidate);
     const size_t part = EditDistance(leaf, Leaf(candidate));
-    // A wrong section costs as much as one letter of the last part.
-    const size_t cost = std::min(whole, part + 1);
+    // A wrong section costs as much as one letter of the last part; among equals the whole name decides.
+    const std::pair<size_t, size_t> cost = {std::min(whole, part + 1), whole};
     const bool close = whole <= Allowed(name) ? part <= Allowed(leaf) : part <= Allowed(leaf) / 2;
     if (close && cost < best_cost) {
       best = candidate;
