@@ -390,7 +390,9 @@ absl::StatusOr<std::vector<std::string>> Config::StringList(std::string_view pat
 
 bool Config::Ignore(std::string_view path) {
   const auto ignore = [this](const std::string& at, const Value& value) {
-    uses_[at] = ConfigUse{at, ToJsonText(value.node), value.origin, ConfigUse::Effect::kNone};
+    // A typed reader may have been here before.
+    ConfigUse& use = uses_.try_emplace(at, ConfigUse{at, ToJsonText(value.node), value.origin}).first->second;
+    use.effect = ConfigUse::Effect::kNone;
   };
   bool found = false;
   if (const auto it = values_.find(path); it != values_.end()) {

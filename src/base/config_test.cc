@@ -73,7 +73,7 @@ TEST(Config, ErrorsNameFileLineKeyFoundAndWanted) {
             "jobs/c.yaml:2: runner.epochs is 'two': want an integer from 1 to 100");
   EXPECT_EQ(ErrorOf(c.Int("runner.batch", 1, {.min = 1})),
             "jobs/c.yaml:3: runner.batch is '0': want an integer of at least 1");
-  EXPECT_EQ(ErrorOf(c.Double("runner.rate", 1)), "jobs/c.yaml:4: runner.rate is the list [\"1\"]: want a number");
+  EXPECT_EQ(ErrorOf(c.Double("runner.rate", 1)), "jobs/c.yaml:4: runner.rate is the list [1]: want a number");
   EXPECT_EQ(ErrorOf(c.Int("runner.sub", 1)), "jobs/c.yaml:5: runner.sub: found a section, want an integer");
   EXPECT_EQ(ErrorOf(c.Int("runner.empty", 1)), "jobs/c.yaml:6: runner.empty is empty: want an integer");
   EXPECT_THAT(ErrorOf(c.IntList("runner.sizes", {}, {.min = 1})),
@@ -202,7 +202,7 @@ TEST(Config, EffectiveValuesCarryTheirOrigin) {
   for (const ConfigUse& use : c.Effective())
     lines.push_back(absl::StrCat(use.path, "=", use.json, " ", use.origin.ToString(),
                                  use.effect == ConfigUse::Effect::kNone ? " none" : ""));
-  EXPECT_THAT(lines, ElementsAre("runner.epochs=3 jobs/c.yaml:2", "runner.idle=[\"1\", \"2\"] jobs/c.yaml:3 none",
+  EXPECT_THAT(lines, ElementsAre("runner.epochs=3 jobs/c.yaml:2", "runner.idle=[1, 2] jobs/c.yaml:3 none",
                                  "runner.name=\"x\" -o", "runner.rate=0.1 default", "runner.resume=true --resume"));
   EXPECT_TRUE(c.CheckAllRead().ok());
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 #include <vector>
 
 namespace regatta::base {
@@ -18,6 +19,12 @@ std::string_view Leaf(std::string_view path) {
 }
 
 size_t Allowed(std::string_view name) { return name.size() < 3 ? 1 : std::max<size_t>(2, name.size() / 3); }
+
+// The distance, or a large number where the lengths alone rule out `allowed`.
+size_t BoundedDistance(std::string_view a, std::string_view b, size_t allowed) {
+  const size_t difference = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
+  return difference > allowed ? kLongest * 2 : EditDistance(a, b);
+}
 
 }  // namespace
 
@@ -42,13 +49,14 @@ std::string NearestName(std::string_view name, std::span<const std::string> cand
   if (name.size() > kLongest) return "";
   const std::string_view leaf = Leaf(name);
   std::string best;
-  size_t best_cost = SIZE_MAX;
+  std::pair<size_t, size_t> best_cost = {SIZE_MAX, SIZE_MAX};
   for (const std::string& candidate : candidates) {
-    const size_t whole = EditDistance(name, candidate);
-    const size_t part = EditDistance(leaf, Leaf(candidate));
-    // A wrong section costs as much as one letter of the last part.
-    const size_t cost = std::min(whole, part + 1);
-    const bool close = whole <= Allowed(name) ? part <= Allowed(leaf) : part <= Allowed(leaf) / 2;
+    const size_t part = BoundedDistance(leaf, Leaf(candidate), Allowed(leaf));
+    if (part > Allowed(leaf)) continue;
+    const size_t whole = BoundedDistance(name, candidate, Allowed(name));
+    // A wrong section costs as much as one letter of the last part; among equals the whole name decides.
+    const std::pair<size_t, size_t> cost = {std::min(whole, part + 1), whole};
+    const bool close = whole <= Allowed(name) || part <= Allowed(leaf) / 2;
     if (close && cost < best_cost) {
       best = candidate;
       best_cost = cost;

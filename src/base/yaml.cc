@@ -173,13 +173,28 @@ absl::Status CheckText(std::string_view text, std::string_view name) {
   return absl::OkStatus();
 }
 
+// A plain scalar that JSON writes the same way: an integer or a decimal fraction without an exponent, true, false.
+bool IsJsonWord(const YamlNode& node) {
+  if (node.quoting == YamlNode::Quoting::kQuoted) return false;
+  if (node.text == "true" || node.text == "false") return true;
+  std::string_view digits = node.text;
+  if (digits.starts_with('-')) digits.remove_prefix(1);
+  const size_t dot = digits.find('.');
+  const std::string_view whole = digits.substr(0, dot);
+  const auto all_digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (!all_digits(whole) || (whole.size() > 1 && whole[0] == '0')) return false;
+  return dot == std::string_view::npos || all_digits(digits.substr(dot + 1));
+}
+
 void AppendJson(const YamlNode& node, std::string& out) {
   switch (node.kind) {
     case YamlNode::Kind::kNull:
       out += "null";
       return;
     case YamlNode::Kind::kScalar:
-      out += QuoteJson(node.text);
+      out += IsJsonWord(node) ? node.text : QuoteJson(node.text);
       return;
     case YamlNode::Kind::kList:
     case YamlNode::Kind::kMap:

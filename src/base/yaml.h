@@ -38,7 +38,7 @@ absl::StatusOr<YamlNode> ParseYaml(std::string_view text, std::string_view name,
 // `text` as a JSON string, quotes included.
 std::string QuoteJson(std::string_view text);
 
-// The node on one line as JSON; scalars keep their spelling in a string.
+// The node on one line as JSON; a scalar that is no plain number keeps its spelling in a string.
 std::string ToJsonText(const YamlNode& node);
 
 }  // namespace regatta::base

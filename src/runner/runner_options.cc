@@ -79,6 +79,12 @@ absl::StatusOr<bool> Asks(Config& config, const KeySpec& spec, const std::string
   return !text.empty();
 }
 
+// A switch that is off asks for nothing, so that its lack of effect is no news.
+bool IsOff(const KeySpec& spec, const RunnerOptions& options) {
+  const auto* field = std::get_if<bool RunnerOptions::*>(&spec.field);
+  return field != nullptr && !(options.*(*field));
+}
+
 absl::Status ReadKey(Config& config, const KeySpec& spec, RunnerOptions& options, Remarks& remarks) {
   const std::string path = absl::StrCat("runner.", base::View(spec.path));
   const bool set = config.Has(path);
@@ -88,6 +94,7 @@ absl::Status ReadKey(Config& config, const KeySpec& spec, RunnerOptions& options
     case KeyKind::kUsed:
       break;
     case KeyKind::kNoEffect:
+      if (IsOff(spec, options)) break;
       config.Ignore(path);
       remarks.warnings.push_back(
           absl::StrCat(config.OriginOf(path).ToString(), ": ", path, " has no effect: ", base::View(spec.doc)));

@@ -1,0 +1,91 @@
+// The command `regatta`: torch-free, so that it starts in milliseconds.
+// Exit codes: 0 done; 1 data, disk, checkpoint; 2 arguments, configuration, environment.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/nearest.h"
+#include "cli/version_command.h"
+#include "cli/worker_command.h"
+#include "runner/key_table.h"
+
+namespace {
+
+constexpr int kWrongUsage = 2;
+
+constexpr char kFooter[] =
+    "First steps:\n"
+    "  scripts/demo                                     generate data, train, infer\n"
+    "  regatta train -m models/rank/dnn/config.yaml     train what a YAML describes\n"
+    "  regatta train -m c.yaml -o runner.epochs=2       change a key of it\n"
+    "  regatta infer -m models/rank/dnn/config.yaml     measure the saved epochs\n"
+    "  regatta config -m c.yaml                         every value and where it comes from\n"
+    "regatta COMMAND --help explains a command; docs/keys.md lists every key.";
+
+int Fail(std::string_view message) {
+  std::cerr << "regatta: " << message << "\n";
+  return kWrongUsage;
+}
+
+// The commands that another executable parses: here for `regatta --help` only.
+void AddWorkerVerbs(CLI::App& app) {
+  app.add_subcommand("train", "train the model that a YAML describes");
+  app.add_subcommand("infer", "measure saved epochs on test data");
+  app.add_subcommand("config", "print the effective configuration (--keys: the reference of all keys)");
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+int UnknownCommand(const std::string& word, const std::vector<std::string>& names) {
+  const std::string nearest = regatta::base::NearestName(word, names);
+  std::string message = "unknown command '" + word + "'";
+  message += nearest.empty() ? "; regatta --help lists the commands" : "; did you mean " + nearest + "?";
+  return Fail(message);
+}
+
+int Run(int argc, char** argv) {
+  int exit_code = 0;
+  CLI::App app{"Regatta trains recommendation models with embedding tables of any size.", "regatta"};
+  app.footer(kFooter);
+  app.require_subcommand(0, 1);
+  app.set_version_flag("--version", regatta::cli::VersionText());
+  AddWorkerVerbs(app);
+  app.add_subcommand("version", "what this build is")->callback([] { std::cout << regatta::cli::VersionText(); });
+  if (argc < 2) {
+    std::cout << app.help();
+    return 0;
+  }
+  const std::string word = argv[1];
+  const std::vector<std::string> names = CommandNames(app);
+  if (!word.starts_with("-") && std::find(names.begin(), names.end(), word) == names.end())
+    return UnknownCommand(word, names);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kWrongUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view verb = argc > 1 ? argv[1] : "";
+  if (argc == 3 && verb == "config" && std::string_view(argv[2]) == "--keys") {
+    std::cout << regatta::runner::KeysMarkdown();
+    return 0;
+  }
+  if (regatta::cli::IsWorkerVerb(verb)) {
+    const absl::Status status = regatta::cli::ExecWorker(argv);
+    return Fail(std::string(status.message()));
+  }
+  return Run(argc, argv);
+}
