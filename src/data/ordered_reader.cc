@@ -91,18 +91,21 @@ absl::Status OrderedReader::ReadItem(Item& item, LineSource& lines, Parser& pars
     AddSince(start, times_.read);
     if (!more) return absl::OkStatus();
     const Clock::time_point parse_start = Clock::now();
-    std::unique_ptr<SampleBlock> block = FreshBlock();
-    parser.Parse(text.text, *block);
+    std::unique_ptr<SampleBlock> first = FreshBlock();
+    std::unique_ptr<SampleBlock> second = FreshBlock();
+    const auto [first_text, second_text] = Halves(text.text);
+    parser.ParseTwo(first_text, *first, second_text, *second);
     if (text.dropped_line_bytes > 0) {
-      block->AddBadLine(block->lines++,
-                        absl::StrCat("expected a line of at most ", options_.max_line_bytes, " bytes, found ",
-                                     text.dropped_line_bytes),
-                        "", 0);
+      second->AddBadLine(second->lines++,
+                         absl::StrCat("expected a line of at most ", options_.max_line_bytes, " bytes, found ",
+                                      text.dropped_line_bytes),
+                         "", 0);
     }
-    block->file = item.file;
-    block->disk_bytes = text.disk_bytes;
+    first->file = second->file = item.file;
+    first->disk_bytes = text.disk_bytes / 2;
+    second->disk_bytes = text.disk_bytes - first->disk_bytes;
     AddSince(parse_start, times_.parse);
-    if (!Put(item, std::move(block))) break;
+    if (!Put(item, std::move(first)) || !Put(item, std::move(second))) break;
   }
   return absl::OkStatus();
 }

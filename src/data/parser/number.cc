@@ -31,6 +31,8 @@ const char* ScanLongId(const char* p, uint64_t* id) {
   return p;
 }
 
+const char* ScanOddDecimal(const char* p, float* value) { return ScanDecimal(p, value); }
+
 }  // namespace number
 
 bool ParseId(const char* begin, const char* end, uint64_t* id) { return begin < end && ScanId(begin, id) == end; }

@@ -41,8 +41,32 @@ inline constexpr double kDecimals[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6, 
   return ((digits & kPairs) * 0x000F424000000064ULL + ((digits >> 16) & kPairs) * 0x0000271000000001ULL) >> 32;
 }
 
+inline constexpr uint64_t kLongPowers[] = {1,
+                                           10,
+                                           100,
+                                           1'000,
+                                           10'000,
+                                           100'000,
+                                           1'000'000,
+                                           10'000'000,
+                                           100'000'000,
+                                           1'000'000'000,
+                                           10'000'000'000,
+                                           100'000'000'000,
+                                           1'000'000'000'000,
+                                           10'000'000'000'000,
+                                           100'000'000'000'000,
+                                           1'000'000'000'000'000,
+                                           10'000'000'000'000'000};
+// Powers of ten, and below zero.
+inline constexpr double kSignedDecimals[2][16] = {
+    {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15},
+    {-1, -1e1, -1e2, -1e3, -1e4, -1e5, -1e6, -1e7, -1e8, -1e9, -1e10, -1e11, -1e12, -1e13, -1e14, -1e15}};
+
 // Ids of eight digits and more.
 const char* ScanLongId(const char* p, uint64_t* id);
+// ScanDecimal, out of line.
+const char* ScanOddDecimal(const char* p, float* value);
 
 }  // namespace number
 

@@ -1,8 +1,10 @@
 #include "data/parser/slot_plan.h"
 
+#include <bit>
 #include <cstring>
-
-#include "base/multiversion.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace regatta::data {
 namespace {
@@ -10,7 +12,7 @@ namespace {
 using Token = SlotPlan::Token;
 using Run = SlotPlan::Run;
 
-enum Target : uint8_t { kLabelTarget, kDenseTarget, kWeightTarget, kValueTarget };
+enum FloatTarget : uint8_t { kLabelTarget, kDenseTarget, kWeightTarget, kValueTarget };
 
 // `prefix` is followed by readable bytes: the value and what comes behind the line.
 Token MakeToken(std::string_view prefix) {
@@ -27,77 +29,23 @@ Token MakeToken(std::string_view prefix) {
   return token;
 }
 
-[[gnu::always_inline]] inline bool MatchesShort(const char* p, const Token& token) {
-  return ((number::Load8(p) ^ token.head) & token.head_mask) == 0;
-}
-[[gnu::always_inline]] inline bool Matches(const char* p, const Token& token) {
-  return (((number::Load8(p) ^ token.head) & token.head_mask) |
-          ((number::Load8(p + token.tail_at) ^ token.tail) & token.tail_mask)) == 0;
-}
+// Lines are followed by code compiled for the machine at hand; every version gives the same bits.
+namespace portable {
+#define REGATTA_FOLLOW_TARGET
+#include "data/parser/slot_follow.inc"
+#undef REGATTA_FOLLOW_TARGET
+}  // namespace portable
 
-template <bool kShort>
-[[gnu::always_inline]] inline const char* FollowIds(const char* p, const Token* token, const Token* end,
-                                                    uint64_t* out) {
-  for (; token != end; ++token) {
-    if (!(kShort ? MatchesShort(p, *token) : Matches(p, *token))) [[unlikely]]
-      return nullptr;
-    p = ScanId(p + token->length, out + token->to);
-    if (p == nullptr) [[unlikely]]
-      return nullptr;
-  }
-  return p;
-}
-
-[[gnu::always_inline]] inline const char* FollowFloats(const char* p, const Token* token, const Token* end,
-                                                       float* out) {
-  for (; token != end; ++token) {
-    if (!Matches(p, *token)) [[unlikely]]
-      return nullptr;
-    p = ScanDecimal(p + token->length, out + token->to);
-    if (p == nullptr) [[unlikely]]
-      return nullptr;
-  }
-  return p;
-}
-
-[[gnu::always_inline]] inline const char* FollowIgnored(const char* p, const Token* token, const Token* end) {
-  for (; token != end; ++token) {
-    if (!Matches(p, *token)) [[unlikely]]
-      return nullptr;
-    p += token->length;
-    const char* const value = p;
-    while (*p != ' ' && *p != '\t' && *p != '\n' && *p != '\r') ++p;
-    if (p == value) return nullptr;
-  }
-  return p;
-}
-
-REGATTA_MULTIVERSION
-const char* FollowRuns(const char* p, const Token* tokens, const Run* run, const Run* runs_end,
-                       const SlotPlan::Targets& targets) {
-  for (; run != runs_end; ++run) {
-    const Token* const begin = tokens + run->begin;
-    const Token* const end = tokens + run->end;
-    switch (run->kind) {
-      case SlotPlan::Kind::kKey:
-        p = run->is_short ? FollowIds<true>(p, begin, end, targets.keys)
-                          : FollowIds<false>(p, begin, end, targets.keys);
-        break;
-      case SlotPlan::Kind::kUser:
-        p = FollowIds<false>(p, begin, end, targets.users);
-        break;
-      case SlotPlan::Kind::kFloat:
-        p = FollowFloats(p, begin, end, targets.floats[run->target]);
-        break;
-      case SlotPlan::Kind::kIgnored:
-        p = FollowIgnored(p, begin, end);
-        break;
-    }
-    if (p == nullptr) return nullptr;
-  }
-  p += *p == '\r';
-  return *p == '\n' ? p : nullptr;
-}
+#if defined(__x86_64__)
+namespace v3 {
+#define REGATTA_FOLLOW_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#define REGATTA_FOLLOW_SSE
+#include "data/parser/slot_follow.inc"
+#undef REGATTA_FOLLOW_SSE
+#undef REGATTA_FOLLOW_TARGET
+}  // namespace v3
+bool HasV3() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
+#endif
 
 Run RunOf(FieldRef ref, bool is_short) {
   Run run;
@@ -186,8 +134,15 @@ void SlotPlan::Place(const std::vector<FieldRef>& refs, int slots) {
   }
 }
 
-const char* SlotPlan::Follow(const char* p, const Targets& targets) const {
-  return FollowRuns(p, tokens_.data(), runs_.data(), runs_.data() + runs_.size(), targets);
+SlotPlan::SlotPlan(Target target) : follow_one_(&portable::FollowOne), follow_two_(&portable::FollowTwo) {
+#if defined(__x86_64__)
+  if (target == Target::kFastest && HasV3()) {
+    follow_one_ = &v3::FollowOne;
+    follow_two_ = &v3::FollowTwo;
+  }
+#else
+  static_cast<void>(target);
+#endif
 }
 
 }  // namespace regatta::data

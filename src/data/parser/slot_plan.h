@@ -3,6 +3,7 @@
 // Invariant: a line that follows the plan is one that the plain path takes, with the same values.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -39,21 +40,35 @@ class SlotPlan {
     uint32_t begin = 0, end = 0;
   };
 
+  enum class Target { kFastest, kPortable };  // kPortable is for tests: both give the same bits
+  explicit SlotPlan(Target target = Target::kFastest);
+
   // Plans `line`, which the plain path took. False where it cannot be planned (a name of over 15 bytes).
   bool Compile(std::string_view line, const FieldMap& fields, int slots);
   void Clear() { runs_.clear(); }
   bool empty() const { return runs_.empty(); }
 
-  // Parses the line at p, up to its '\n', or returns nullptr where it does not follow the plan.
-  const char* Follow(const char* p, const Targets& targets) const;
+  // Parses one or two lines at the same time and moves the pointers to their '\n'. False where any line does not follow
+  // the plan: then neither the pointers nor what the targets hold mean anything.
+  bool Follow(std::array<const char*, 1>& lines, const Targets* targets) const {
+    return follow_one_(lines, tokens_.data(), runs_.data(), runs_.data() + runs_.size(), targets);
+  }
+  bool Follow(std::array<const char*, 2>& lines, const Targets* targets) const {
+    return follow_two_(lines, tokens_.data(), runs_.data(), runs_.data() + runs_.size(), targets);
+  }
 
   size_t keys() const { return keys_; }
   size_t values() const { return values_; }
   const std::vector<uint32_t>& ends() const { return ends_; }  // of each slot's bag, from 0
 
  private:
+  template <size_t kLanes>
+  using FollowFn = bool (*)(std::array<const char*, kLanes>&, const Token*, const Run*, const Run*, const Targets*);
+
   void Place(const std::vector<FieldRef>& refs, int slots);
 
+  FollowFn<1> follow_one_;
+  FollowFn<2> follow_two_;
   std::vector<Token> tokens_;
   std::vector<Run> runs_;
   std::vector<uint32_t> ends_;

@@ -1,6 +1,7 @@
 #include "data/parser/slot_text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "data/parser/field_map.h"
@@ -26,25 +27,42 @@ class SlotTextParser final : public Parser {
   }
 
   void Parse(std::string_view text, SampleBlock& block) override {
-    const char* p = text.data();
-    const char* const end = p + text.size();
-    block.slots = slots_;
-    block.dense_dim = dense_dim_;
-    while (p < end) {
-      if (!plan_.empty()) {
-        if (const char* newline = FollowPlan(p, block)) [[likely]] {
-          misses_ = 0;
-          ++block.lines;
-          p = newline + 1;
-          continue;
-        }
-      }
-      p = ParsePlainly(p, end, block) + 1;
+    std::array<Lane, 1> lanes = {Lane{text.data(), text.data() + text.size(), &block}};
+    ParseLanes(lanes);
+  }
+
+  void ParseTwo(std::string_view first, SampleBlock& first_block, std::string_view second,
+                SampleBlock& second_block) override {
+    std::array<Lane, 2> lanes = {Lane{first.data(), first.data() + first.size(), &first_block},
+                                 Lane{second.data(), second.data() + second.size(), &second_block}};
+    ParseLanes(lanes);
+    for (const Lane& lane : lanes) {
+      std::array<Lane, 1> rest = {lane};
+      ParseLanes(rest);
     }
   }
 
  private:
-  const char* FollowPlan(const char* p, SampleBlock& block);
+  // Text that is parsed side by side with that of other lanes.
+  struct Lane {
+    const char* p;
+    const char* end;
+    SampleBlock* block;
+  };
+  // What a line that follows the plan is parsed into before it counts.
+  struct Draft {
+    uint64_t user = 0;
+    float label = 0;
+    float weight = 0;
+  };
+
+  // Parses until one of the lanes is at its end.
+  template <size_t kLanes>
+  void ParseLanes(std::array<Lane, kLanes>& lanes);
+  template <size_t kLanes>
+  bool FollowPlan(std::array<Lane, kLanes>& lanes);
+  SlotPlan::Targets TargetsOf(Draft& draft, SampleBlock& block) const;
+  void Accept(const Draft& draft, SampleBlock& block) const;
   const char* ParsePlainly(const char* p, const char* end, SampleBlock& block);
   absl::Status ParseLine(std::string_view line, SampleBlock& block);
 
@@ -61,40 +79,73 @@ class SlotTextParser final : public Parser {
   uint32_t misses_ = 0;  // good lines in a row that did not follow a plan
 };
 
-// Returns the line's '\n', or nullptr where the line does not follow; the block's columns grow only on success.
-const char* SlotTextParser::FollowPlan(const char* p, SampleBlock& block) {
-  const size_t first_key = block.keys.size();
-  uint64_t user = 0;
-  float label = 0;
-  float weight = 0;
-  SlotPlan::Targets targets;
-  targets.keys = block.keys.Room(plan_.keys());
-  targets.users = &user;
-  targets.floats[0] = &label;
-  targets.floats[1] = block.dense.Room(static_cast<size_t>(dense_dim_));
-  targets.floats[2] = &weight;
-  targets.floats[3] = block.values.Room(plan_.values());
-  const char* const newline = plan_.Follow(p, targets);
-  if (newline == nullptr || weight < 0) [[unlikely]]
-    return nullptr;
+template <size_t kLanes>
+void SlotTextParser::ParseLanes(std::array<Lane, kLanes>& lanes) {
+  for (Lane& lane : lanes) {
+    lane.block->slots = slots_;
+    lane.block->dense_dim = dense_dim_;
+  }
+  while (std::all_of(lanes.begin(), lanes.end(), [](const Lane& lane) { return lane.p < lane.end; })) {
+    if (!plan_.empty() && FollowPlan(lanes)) [[likely]] {
+      misses_ = 0;
+      continue;
+    }
+    for (Lane& lane : lanes) {
+      std::array<Lane, 1> alone = {lane};
+      const bool follows = kLanes > 1 && !plan_.empty() && FollowPlan(alone);
+      lane.p = follows ? alone[0].p : ParsePlainly(lane.p, lane.end, *lane.block) + 1;
+      if (follows) misses_ = 0;
+    }
+  }
+}
 
+SlotPlan::Targets SlotTextParser::TargetsOf(Draft& draft, SampleBlock& block) const {
+  return {block.keys.Room(plan_.keys()),
+          &draft.user,
+          {&draft.label, block.dense.Room(static_cast<size_t>(dense_dim_)), &draft.weight,
+           block.values.Room(plan_.values())}};
+}
+
+// Moves every lane behind its line, or none; the blocks' columns grow only then.
+template <size_t kLanes>
+bool SlotTextParser::FollowPlan(std::array<Lane, kLanes>& lanes) {
+  std::array<Draft, kLanes> drafts;
+  std::array<SlotPlan::Targets, kLanes> targets;
+  std::array<const char*, kLanes> p;
+  for (size_t i = 0; i < kLanes; ++i) {
+    targets[i] = TargetsOf(drafts[i], *lanes[i].block);
+    p[i] = lanes[i].p;
+  }
+  if (!plan_.Follow(p, targets.data())) [[unlikely]]
+    return false;
+  for (const Draft& draft : drafts)
+    if (draft.weight < 0) return false;
+  for (size_t i = 0; i < kLanes; ++i) {
+    Accept(drafts[i], *lanes[i].block);
+    lanes[i].p = p[i] + 1;
+  }
+  return true;
+}
+
+void SlotTextParser::Accept(const Draft& draft, SampleBlock& block) const {
+  const uint32_t base = static_cast<uint32_t>(block.keys.size());
   uint32_t* const ends = block.ends.Room(static_cast<size_t>(slots_));
-  const uint32_t base = static_cast<uint32_t>(first_key);
   const uint32_t* const planned = plan_.ends().data();
   for (int slot = 0; slot < slots_; ++slot) ends[slot] = base + planned[slot];
   block.ends.Added(static_cast<size_t>(slots_));
   block.keys.Added(plan_.keys());
   block.values.Added(plan_.values());
   block.dense.Added(static_cast<size_t>(dense_dim_));
-  block.labels.Append(label);
-  if (has_weight_) block.weights.Append(weight);
+  block.labels.Append(draft.label);
+  if (has_weight_) block.weights.Append(draft.weight);
   if (user_slot_ >= 0) {
     const uint32_t begin = user_slot_ == 0 ? base : ends[user_slot_ - 1];
-    user = begin == ends[user_slot_] ? 0 : targets.keys[begin - base];
+    block.users.Append(begin == ends[user_slot_] ? 0 : block.keys[begin]);
+  } else if (has_user_) {
+    block.users.Append(draft.user);
   }
-  if (has_user_) block.users.Append(user);
   ++block.size;
-  return newline;
+  ++block.lines;
 }
 
 const char* SlotTextParser::ParsePlainly(const char* p, const char* end, SampleBlock& block) {

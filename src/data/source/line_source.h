@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -26,6 +27,9 @@ struct ByteRange {
   uint64_t begin = 0;
   uint64_t end = UINT64_MAX;
 };
+
+// `text` cut at the end of the line that its middle is in.
+std::pair<std::string_view, std::string_view> Halves(std::string_view text);
 
 class LineSource {
  public:
