@@ -57,7 +57,7 @@ constexpr KeyDoc kDocs[] = {
     {"hyper_parameters.optimizer.lambda2", "number", "the rule's", "Ftrl"},
     {"hyper_parameters.optimizer.nesterov", "True/False", "False", "Momentum looks ahead"},
     {"hyper_parameters.optimizer.centered", "True/False", "False", "RMSProp subtracts the mean gradient"},
-    {"hyper_parameters.optimizer.clip_by_norm", "number", "0", "bound on the dense gradient's global norm; 0 = none"},
+    {"hyper_parameters.clip_by_norm", "number", "0", "bound on the dense gradient's global norm; 0 = none"},
     {"hyper_parameters.optimizer.lr_schedule.name",
      "constant, exponential, natural_exp, inverse_time, polynomial, piecewise, noam, cosine", "constant",
      "how the learning rate changes from step to step"},
@@ -159,7 +159,7 @@ absl::StatusOr<OptimizerOptions> ParseOptimizer(Config& config, Remarks& remarks
   OptimizerOptions options;
   RETURN_IF_ERROR(ReadRules(config, options));
   RETURN_IF_ERROR(ReadSchedule(config, options.schedule));
-  ASSIGN_OR_RETURN(options.clip_by_norm, config.Double(At("clip_by_norm"), 0, {0, 1e9}));
+  ASSIGN_OR_RETURN(options.clip_by_norm, config.Double("hyper_parameters.clip_by_norm", 0, {0, 1e9}));
   if (config.Ignore(At("strategy"))) {
     remarks.warnings.push_back(absl::StrCat(config.OriginOf(At("strategy")).ToString(), ": ", At("strategy"),
                                             " has no effect: runner.sync_mode says how workers keep in step"));

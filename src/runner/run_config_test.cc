@@ -325,7 +325,7 @@ TEST(Optimizer, ClassesStandForRules) {
 }
 
 TEST(Optimizer, SettingsReachBothRules) {
-  Config config = Make("hyper_parameters: {optimizer: {beta1: 0.8, epsilon: 1e-6, nesterov: yes, clip_by_norm: 5}}\n");
+  Config config = Make("hyper_parameters: {optimizer: {beta1: 0.8, epsilon: 1e-6, nesterov: yes}, clip_by_norm: 5}\n");
   Remarks remarks;
   const auto options = ParseOptimizer(config, remarks);
   ASSERT_TRUE(options.ok()) << options.status();
