@@ -1,0 +1,81 @@
+// The workloads of the end-to-end benchmarks: text files made on the spot, and the job that the runner would build of
+// a YAML, run pass by pass.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "train/trainer.h"
+#include "worker/job.h"
+
+namespace regatta::bench {
+
+// How the ids of a slot are drawn.
+enum class Ids { kUniform, kLogUniform };
+
+struct Shape {
+  int samples = 100'000;
+  int slots = 26;
+  int ids_a_slot = 1;
+  int dense = 13;
+  uint64_t vocabulary = 1'000'000;  // distinct ids over all slots
+  Ids ids = Ids::kUniform;
+};
+
+// A folder of its own, removed with its contents.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Slot text with labels that depend on the ids a little.
+void WriteSlotText(const std::string& path, const Shape& shape, uint64_t seed);
+
+// CTR-DNN (26 slots, dim 10, 400-400-400, batch 1000, Adam 1e-4) over `data`.
+std::string CtrDnnYaml(const std::string& data, int threads);
+// MULTIHOT (26 slots × 20 ids, dim 16, 128-64, batch 1000, shared adagrad) over `data`, in memory.
+std::string MultihotYaml(const std::string& data, int threads);
+
+// A job and a trainer on it.
+class Workload {
+ public:
+  // CHECKs: the benchmark's own files are never wrong.
+  Workload(const std::string& folder, const std::string& yaml, int threads);
+
+  // Fills every table with the rows of ids [0, rows).
+  void Fill(uint64_t rows);
+  // Trains one pass; samples a second.
+  double Pass();
+  uint64_t rows() const { return job_->tables.rows(); }
+
+ private:
+  std::unique_ptr<worker::Job> job_;
+  worker::JobData data_;
+  std::unique_ptr<train::Trainer> trainer_;
+  uint64_t pass_ = 0;
+};
+
+// The matrix products of a network alone: three a layer, the first layer's input gradient included, into tensors that
+// are there already. `layers` is the widths from input to output.
+class Gemms {
+ public:
+  Gemms(int64_t batch, const std::vector<int64_t>& layers);
+  // Samples a second over `batches`, by `threads` threads at once.
+  double Run(int batches, int threads);
+
+ private:
+  int64_t batch_;
+  std::vector<int64_t> layers_;
+};
+
+// The process, and every thread it starts later, runs on the first `cores` cores it may use.
+void PinTo(int cores);
+
+}  // namespace regatta::bench
