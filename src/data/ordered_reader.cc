@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "data/source/pipe_source.h"
+
 namespace regatta::data {
 
 OrderedReader::OrderedReader(const DatasetOptions& options, const FormatEntry& format, ReaderTimes& times)
@@ -78,7 +80,11 @@ OrderedReader::Item* OrderedReader::Claim() {
 absl::StatusOr<std::unique_ptr<ByteSource>> OrderedReader::OpenItem(const Item& item) const {
   const std::string& path = options_.files[static_cast<size_t>(item.file)];
   if (item.is_piece) return OpenPlain(path, item.range.begin == 0 ? 0 : item.range.begin - 1);
-  return OpenFile(path);
+  ASSIGN_OR_RETURN(auto file, OpenFile(path));
+  if (options_.pipe_command.empty()) return file;
+  const PipeOptions pipe = {options_.pipe_command, options_.pipe_shell, options_.working_folder,
+                            options_.pipe_timeout_seconds};
+  return OpenPipe(std::move(file), path, pipe, stop_);
 }
 
 absl::Status OrderedReader::ReadItem(Item& item, LineSource& lines, Parser& parser) {
