@@ -34,11 +34,11 @@ struct ScheduleConfig {
   double decay_steps = 0;
   double decay_rate = 0;
   bool staircase = false;
-  double end_learning_rate = 0;    // polynomial
-  double power = 1;                // polynomial
-  std::vector<double> boundaries;  // piecewise
-  std::vector<double> values;      // piecewise: learning rates, one more than boundaries
-  double d_model = 0;              // noam
+  double end_learning_rate = 0;         // polynomial
+  double power = 1;                     // polynomial
+  std::vector<double> boundaries = {};  // piecewise
+  std::vector<double> values = {};      // piecewise: learning rates, one more than boundaries
+  double d_model = 0;                   // noam
   double warmup_steps = 0;
   friend bool operator==(const ScheduleConfig&, const ScheduleConfig&) = default;
 };

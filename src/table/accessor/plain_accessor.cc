@@ -36,15 +36,15 @@ class PlainAccessor final : public Accessor {
   double learning_rate() const override { return rule_->learning_rate(); }
 
   void Pull(const PullBlock& block) const override {
-    for (size_t i = 0; i < block.keys.size(); ++i) {
-      float* out = block.out.row(static_cast<int64_t>(i));
-      if (block.rows[i] != nullptr) {
-        CopyRow(block.rows[i], dim_, out);
-      } else if (block.kind == base::StepKind::kTrain) {
-        InitWeights(block.keys[i], out);
-      } else {
-        std::fill_n(out, dim_, 0.0f);
-      }
+    switch (dim_) {  // the usual widths copy without a loop
+      case 8:
+        return PullRows<8>(block);
+      case 16:
+        return PullRows<16>(block);
+      case 32:
+        return PullRows<32>(block);
+      default:
+        return PullRows<0>(block);
     }
   }
 
@@ -61,6 +61,21 @@ class PlainAccessor final : public Accessor {
   }
 
  private:
+  // kDim 0: any.
+  template <int kDim>
+  void PullRows(const PullBlock& block) const {
+    for (size_t i = 0; i < block.keys.size(); ++i) {
+      float* out = block.out.row(static_cast<int64_t>(i));
+      if (block.rows[i] != nullptr) {
+        CopyRow(block.rows[i], kDim == 0 ? dim_ : kDim, out);
+      } else if (block.kind == base::StepKind::kTrain) {
+        InitWeights(block.keys[i], out);
+      } else {
+        std::fill_n(out, dim_, 0.0f);
+      }
+    }
+  }
+
   void InitWeights(base::Key key, float* out) const {
     initializer_.Fill(RowStream(stream_, key), {out, static_cast<size_t>(dim_)});
   }

@@ -20,26 +20,7 @@ struct Adagrad {
   [[gnu::always_inline]] void UpdateRow(UpdateScale scale, int dim, const float* g, float* w, float* state) const {
     scale.learning_rate *= std::sqrt(g0 / (g0 + *state));
     UpdateElements(Sgd(), scale, dim, g, w, nullptr);
-    *state += MeanOfSquares(g, scale.samples, dim);
-  }
-
- private:
-  // Eight partial sums: a fixed order of additions that vectorises.
-  [[gnu::always_inline]] static float MeanOfSquares(const float* g, float samples, int dim) {
-    float sums[8] = {};
-    int i = 0;
-    for (; i + 8 <= dim; i += 8) {
-      for (int j = 0; j < 8; ++j) {
-        const float mean = g[i + j] / samples;
-        sums[j] += mean * mean;
-      }
-    }
-    for (int j = 0; i < dim; ++i, ++j) {
-      const float mean = g[i] / samples;
-      sums[j] += mean * mean;
-    }
-    const float sum = ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-    return sum / static_cast<float>(dim);
+    *state += MeansOf(g, scale.samples, dim).square;
   }
 };
 

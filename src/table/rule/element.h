@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "table/table_config.h"
+
 #if defined(__clang__)
 #define REGATTA_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -49,6 +51,33 @@ template <typename Math>
   internal::UpdateElements(math, scale, n, g, w, states, std::make_index_sequence<Math::kStates>());
 }
 
+// Of a row: the mean of its gradient's elements and of their squares.
+struct GradientMeans {
+  float gradient;
+  float square;
+};
+
+// Eight partial sums: a fixed order of additions that vectorises.
+[[gnu::always_inline]] inline GradientMeans MeansOf(const float* g, float samples, int dim) {
+  float sums[8] = {};
+  float squares[8] = {};
+  int i = 0;
+  for (; i + 8 <= dim; i += 8) {
+    for (int j = 0; j < 8; ++j) {
+      const float mean = g[i + j] / samples;
+      sums[j] += mean;
+      squares[j] += mean * mean;
+    }
+  }
+  for (int j = 0; i < dim; ++i, ++j) {
+    const float mean = g[i] / samples;
+    sums[j] += mean;
+    squares[j] += mean * mean;
+  }
+  const auto total = [](const float* s) { return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])); };
+  return {total(sums) / static_cast<float>(dim), total(squares) / static_cast<float>(dim)};
+}
+
 // A sparse rule of independent elements: the row's states are kStates vectors behind its weights, all from 0.
 template <typename Math>
 struct PerElement {
@@ -56,6 +85,8 @@ struct PerElement {
 
   static RuleConfig Defaults() { return Math::Defaults(); }
   static PerElement From(const RuleConfig& config) { return {Math::From(config)}; }
+  static double LearningRate(const RuleConfig& config) requires requires { Math::LearningRate(config); }
+  { return Math::LearningRate(config); }
   static int StateSize(int dim) { return Math::kStates * dim; }
   static void InitState(int dim, float* state) { std::fill_n(state, StateSize(dim), 0.0f); }
 

@@ -8,9 +8,17 @@
 #include "absl/strings/str_cat.h"
 #include "base/multiversion.h"
 #include "table/rule/adagrad.h"
+#include "table/rule/adagrad_v2.h"
 #include "table/rule/adam.h"
+#include "table/rule/adam_d2sum.h"
+#include "table/rule/adamax.h"
+#include "table/rule/decayed_adagrad.h"
 #include "table/rule/element.h"
+#include "table/rule/ftrl.h"
+#include "table/rule/momentum.h"
+#include "table/rule/rmsprop.h"
 #include "table/rule/sgd.h"
+#include "table/rule/shared_adam.h"
 #include "table/rule/std_adagrad.h"
 
 namespace regatta::table {
@@ -30,11 +38,21 @@ REGATTA_MULTIVERSION void ApplyFlat(const Math& math, float bound, const FlatUpd
   UpdateElements(math, UpdateScale{u.learning_rate, u.samples, bound}, u.count, u.grads, u.weights, u.states);
 }
 
+// What the schedule starts from: a rule may have a name of its own for it.
+template <typename Rule>
+double BaseRate(const RuleConfig& config) {
+  if constexpr (requires { Rule::LearningRate(config); }) {
+    return Rule::LearningRate(config);
+  } else {
+    return config.learning_rate;
+  }
+}
+
 template <typename Rule>
 class SparseRuleOf final : public SparseRule {
  public:
   explicit SparseRuleOf(const RuleConfig& c, float bound)
-      : rule_(Rule::From(c)), learning_rate_(c.learning_rate), bound_(bound) {}
+      : rule_(Rule::From(c)), learning_rate_(BaseRate<Rule>(c)), bound_(bound) {}
   double learning_rate() const override { return learning_rate_; }
   int StateSize(int dim) const override { return rule_.StateSize(dim); }
   void InitState(int dim, float* state) const override { rule_.InitState(dim, state); }
@@ -50,7 +68,7 @@ template <typename Math>
 class DenseRuleOf final : public DenseRule {
  public:
   explicit DenseRuleOf(const RuleConfig& c, float bound)
-      : math_(Math::From(c)), learning_rate_(c.learning_rate), bound_(bound) {}
+      : math_(Math::From(c)), learning_rate_(BaseRate<Math>(c)), bound_(bound) {}
   double learning_rate() const override { return learning_rate_; }
   int state_count() const override { return Math::kStates; }
   void Apply(const FlatUpdate& u) const override {
@@ -124,6 +142,19 @@ absl::StatusOr<std::unique_ptr<DenseRule>> Dense(const RuleConfig& config) {
   return std::unique_ptr<DenseRule>(new DenseRuleOf<Math>(resolved, BoundOf(resolved)));
 }
 
+// rmsprop comes in four shapes of state.
+absl::StatusOr<std::unique_ptr<SparseRule>> SparseRmsprop(const RuleConfig& c) {
+  if (c.momentum > 0) {
+    return c.centered ? Sparse<PerElement<Rmsprop<true, true>>>(c) : Sparse<PerElement<Rmsprop<false, true>>>(c);
+  }
+  return c.centered ? Sparse<PerElement<Rmsprop<true, false>>>(c) : Sparse<PerElement<Rmsprop<false, false>>>(c);
+}
+
+absl::StatusOr<std::unique_ptr<DenseRule>> DenseRmsprop(const RuleConfig& c) {
+  if (c.momentum > 0) return c.centered ? Dense<Rmsprop<true, true>>(c) : Dense<Rmsprop<false, true>>(c);
+  return c.centered ? Dense<Rmsprop<true, false>>(c) : Dense<Rmsprop<false, false>>(c);
+}
+
 struct RuleEntry {
   std::string_view name;
   absl::StatusOr<std::unique_ptr<SparseRule>> (*sparse)(const RuleConfig&);  // null: not for rows
@@ -131,9 +162,19 @@ struct RuleEntry {
 };
 
 constexpr RuleEntry kRules[] = {
-    {"naive", &Sparse<PerElement<Naive>>, nullptr}, {"sgd", &Sparse<PerElement<Sgd>>, &Dense<Sgd>},
-    {"adagrad", &Sparse<Adagrad>, nullptr},         {"std_adagrad", &Sparse<PerElement<StdAdagrad>>, nullptr},
+    {"naive", &Sparse<PerElement<Naive>>, nullptr},
+    {"sgd", &Sparse<PerElement<Sgd>>, &Dense<Sgd>},
+    {"adagrad", &Sparse<Adagrad>, &Dense<AdagradV2>},  // dense: "the usual one"
+    {"std_adagrad", &Sparse<PerElement<StdAdagrad>>, nullptr},
+    {"adagrad_v2", &Sparse<PerElement<AdagradV2>>, &Dense<AdagradV2>},
     {"adam", &Sparse<Adam>, &Dense<DenseAdam>},
+    {"shared_adam", &Sparse<SharedAdam>, nullptr},
+    {"adamax", nullptr, &Dense<Adamax>},
+    {"momentum", &Sparse<PerElement<Momentum>>, &Dense<Momentum>},
+    {"rmsprop", &SparseRmsprop, &DenseRmsprop},
+    {"decayed_adagrad", nullptr, &Dense<DecayedAdagrad>},
+    {"ftrl", &Sparse<PerElement<Ftrl>>, &Dense<Ftrl>},
+    {"adam_d2sum", nullptr, &Dense<AdamD2sum>},
 };
 
 // The entry's factory for one kind of table, or an error that lists the rules of that kind.

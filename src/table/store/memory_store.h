@@ -76,6 +76,7 @@ class MemoryStore {
     ShardIndex index;
     RowSlab slab;
   };
+  template <Missing kMissing>
   class Walker;
 
   MemoryStore(std::unique_ptr<Arena> arena, uint64_t block_bytes);

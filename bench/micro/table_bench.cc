@@ -1,0 +1,226 @@
+// Tables against the machine: pull and push against a software-prefetched gather of 64-byte rows, memory against the
+// bytes stored, dense Adam printed. Everything on one core. --quick measures fewer rounds.
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "bench/measure.h"
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
+#include "table/testing/grouped_keys.h"
+
+namespace regatta {
+namespace {
+
+constexpr int kDim = 16;
+constexpr size_t kBatch = 26'000;
+constexpr uint64_t kRowBytes = 8 + 2 * kDim * sizeof(float);  // key, weights, std_adagrad's state
+
+void PinToOneCore() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(sched_getcpu(), &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
+template <typename T>
+T OrDie(absl::StatusOr<T> value) {
+  if (!value.ok()) {
+    std::fprintf(stderr, "table_bench: %s\n", std::string(value.status().message()).c_str());
+    std::exit(1);
+  }
+  return *std::move(value);
+}
+
+void OrDie(const absl::Status& status) {
+  if (!status.ok()) OrDie(absl::StatusOr<int>(status));
+}
+
+std::unique_ptr<table::SparseTable> MakeTable() {
+  table::SparseTableConfig config;
+  config.name = "embedding";
+  config.dim = kDim;
+  config.rule.name = "std_adagrad";
+  return OrDie(table::SparseTable::Create(config));
+}
+
+// Key i of the table: any 64-bit pattern, cheap to name again.
+base::Key KeyAt(uint64_t i) { return base::Mix64(i ^ 0x5eed); }
+
+void Push(table::SparseTable& table, const table::GroupedKeys& keys, const std::vector<float>& grads) {
+  base::TableGrads push;
+  push.keys = keys.view();
+  push.grads = {grads.data(), kDim, kDim};
+  OrDie(table.Push(push, {.samples = 1000}));
+}
+
+// Adds rows [begin, end); the longest single push in seconds.
+double Grow(table::SparseTable& table, uint64_t begin, uint64_t end) {
+  const std::vector<float> grads(kBatch * kDim, 1.0f);
+  double longest = 0;
+  while (begin < end) {
+    std::vector<base::Key> keys;
+    for (; begin < end && keys.size() < kBatch; ++begin) keys.push_back(KeyAt(begin));
+    const table::GroupedKeys grouped(std::move(keys));
+    longest = std::max(longest, bench::Seconds([&] { Push(table, grouped, grads); }));
+  }
+  return longest;
+}
+
+uint64_t ResidentBytes() {
+  uint64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// 64-byte rows on huge pages, gathered with prefetch: the bound.
+class Gather {
+ public:
+  explicit Gather(uint64_t rows) : bytes_(rows * kStride * sizeof(float)) {
+    const uint64_t huge = uint64_t{2} << 20;
+    mapped_ = bytes_ + huge;
+    void* p = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) OrDie(absl::ResourceExhaustedError("no memory for the bound's array"));
+    map_ = p;
+    rows_ = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(p) + huge - 1) / huge * huge);
+    madvise(rows_, bytes_, MADV_HUGEPAGE);
+    std::memset(rows_, 1, bytes_);
+  }
+  ~Gather() { munmap(map_, mapped_); }
+
+  [[gnu::noinline]] void Run(const std::vector<uint32_t>& ids, float* out) const {
+    const size_t n = ids.size();
+    for (size_t i = 0; i < n; ++i) {
+      if (i + kAhead < n) __builtin_prefetch(rows_ + uint64_t{ids[i + kAhead]} * kStride);
+      std::memcpy(out + i * kStride, rows_ + uint64_t{ids[i]} * kStride, kStride * sizeof(float));
+    }
+  }
+
+ private:
+  static constexpr uint64_t kStride = 16;
+  static constexpr size_t kAhead = 32;
+  uint64_t bytes_;
+  uint64_t mapped_;
+  void* map_;
+  float* rows_;
+};
+
+void LookupRows(uint64_t rows, int rounds) {
+  auto table = MakeTable();
+  const double pause = Grow(*table, 0, rows);
+  constexpr int kBatches = 24;
+  base::Rng rng(1);
+  std::vector<table::GroupedKeys> batches;
+  std::vector<std::vector<uint32_t>> ids(kBatches);
+  for (int b = 0; b < kBatches; ++b) {
+    std::vector<base::Key> keys;
+    for (size_t i = 0; i < kBatch; ++i) {
+      keys.push_back(KeyAt(rng.Below(rows)));
+      ids[b].push_back(static_cast<uint32_t>(rng.Below(rows)));
+    }
+    batches.emplace_back(std::move(keys));
+  }
+  const Gather gather(rows);
+  std::vector<float> out(kBatch * kDim);
+  std::vector<float> grads(kBatch * kDim);
+  for (float& g : grads) g = static_cast<float>(rng.Uniform() - 0.5);
+
+  const auto speed = [](double seconds) { return kBatches * static_cast<double>(kBatch) / seconds / 1e6; };
+  const auto bound = [&] {
+    return speed(bench::Seconds([&] {
+      for (const auto& batch : ids) gather.Run(batch, out.data());
+    }));
+  };
+  const auto pull = [&] {
+    return speed(bench::Seconds([&] {
+      for (const auto& batch : batches) {
+        OrDie(table->Pull(batch.view(), base::StepKind::kTrain, {out.data(), kDim, kDim}));
+      }
+    }));
+  };
+  const auto push = [&] {
+    return speed(bench::Seconds([&] {
+      for (const auto& batch : batches) Push(*table, batch, grads);
+    }));
+  };
+  const std::string size = std::to_string(rows / 1'000'000) + "M rows";
+  std::printf("longest push of %zu new rows while growing to %s: %.2f ms\n", kBatch, size.c_str(), pause * 1e3);
+  bench::Print(bench::Compare("sparse pull, " + size, "M rows/s", 0.30, rounds, pull, bound));
+  bench::Print(bench::Compare("sparse push std_adagrad, " + size, "M rows/s", 0.20, rounds, push, bound));
+}
+
+void Memory() {
+  constexpr uint64_t kFirst = 1'000'000;
+  constexpr uint64_t kLast = 16'000'000;
+  constexpr uint64_t kSteps = 30;
+  auto table = MakeTable();
+  std::vector<double> bytes;
+  double longest = 0;
+  const uint64_t before = ResidentBytes();
+  uint64_t rows = 0;
+  double mean = 0;
+  for (uint64_t i = 0; i <= kSteps; ++i) {
+    const uint64_t target = kFirst + (kLast - kFirst) * i / kSteps;
+    longest = std::max(longest, Grow(*table, rows, target));
+    rows = target;
+    bytes.push_back(static_cast<double>(ResidentBytes() - before) / static_cast<double>(rows));
+    mean += bytes.back() / (kSteps + 1);
+  }
+  std::printf("bytes a row: %.1f at 1M rows, %.1f at 16M, %.1f … %.1f on the way; longest push %.2f ms\n",
+              bytes.front(), bytes.back(), *std::min_element(bytes.begin(), bytes.end()),
+              *std::max_element(bytes.begin(), bytes.end()), longest * 1e3);
+  const double stored = static_cast<double>(kRowBytes);
+  bench::Print(
+      {"table memory per row, 1M to 16M rows", "bytes", mean, stored, mean / stored, 1.35, bench::Better::kLower});
+}
+
+void DenseAdam() {
+  table::DenseTableConfig config;
+  constexpr int64_t kElements = 430'000;
+  config.parameters = {{"w", {kElements}, {"uniform", -0.1, 0.1}}};
+  config.rule.name = "adam";
+  auto table = OrDie(table::DenseTable::Create(config));
+  std::vector<float> grads(kElements);
+  base::Rng rng(2);
+  for (float& g : grads) g = static_cast<float>(rng.Uniform() - 0.5);
+  const base::DenseGrad piece{0, grads};
+  std::vector<double> seconds;
+  for (int i = 0; i < 200; ++i) {
+    seconds.push_back(bench::Seconds([&] { OrDie(table->Push({&piece, 1}, {.samples = 1000})); }));
+  }
+  std::printf("dense adam of %ld parameters: %.3f ms\n", static_cast<long>(kElements), bench::Median(seconds) * 1e3);
+}
+
+int Run(int argc, char** argv) {
+  bool quick = false;
+  std::string_view only;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    if (arg == "--quick") {
+      quick = true;
+    } else if (arg == "lookup" || arg == "memory" || arg == "dense") {
+      only = arg;
+    } else {
+      std::fprintf(stderr, "table_bench [--quick] [lookup | memory | dense]\n");
+      return 2;
+    }
+  }
+  PinToOneCore();
+  if (only.empty() || only == "memory") Memory();
+  if (only.empty() || only == "lookup") LookupRows(10'000'000, quick ? 9 : 31);
+  if (only.empty() || only == "dense") DenseAdam();
+  return 0;
+}
+
+}  // namespace
+}  // namespace regatta
+
+int main(int argc, char** argv) { return regatta::Run(argc, argv); }

@@ -1,0 +1,184 @@
+#include "table/dense_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <thread>
+#include <vector>
+
+namespace regatta::table {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+DenseTableConfig Config(const std::string& rule = "sgd") {
+  DenseTableConfig config;
+  config.parameters = {{"fc0.weight", {4, 3}, {"xavier_uniform", 0, 0}},
+                       {"fc0.bias", {3}, {"zeros", 0, 0}},
+                       {"scale", {}, {"constant", 2, 0}}};
+  config.rule.name = rule;
+  config.rule.learning_rate = 0.5;
+  config.seed = 11;
+  return config;
+}
+
+std::unique_ptr<DenseTable> Make(const DenseTableConfig& config) {
+  auto table = DenseTable::Create(config);
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *std::move(table);
+}
+
+std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
+
+absl::Status PushAll(DenseTable& table, const std::vector<float>& grads, const PushOptions& options = {}) {
+  const base::DenseGrad piece{0, grads};
+  return table.Push({&piece, 1}, options);
+}
+
+TEST(DenseTable, ParametersLieBackToBackWithTheirInitialValues) {
+  auto table = Make(Config());
+  EXPECT_EQ(table->size(), 16);
+  EXPECT_EQ(std::vector<int64_t>(table->offsets().begin(), table->offsets().end()),
+            (std::vector<int64_t>{0, 12, 15, 16}));
+  for (int i = 0; i < 12; ++i) EXPECT_LT(std::fabs(table->Values()[i]), std::sqrt(6.0 / 7));
+  EXPECT_NE(table->Values()[0], table->Values()[1]);
+  for (int i = 12; i < 15; ++i) EXPECT_EQ(table->Values()[i], 0);
+  EXPECT_EQ(table->Values()[15], 2);
+}
+
+TEST(DenseTable, InitialValuesDependOnSeedAndNameOnly) {
+  DenseTableConfig reordered = Config();
+  std::swap(reordered.parameters[0], reordered.parameters[2]);
+  auto a = Make(Config());
+  auto b = Make(reordered);
+  EXPECT_EQ(Copy(a->Values().first(12)), Copy(b->Values().last(12)));
+  DenseTableConfig reseeded = Config();
+  reseeded.seed = 12;
+  EXPECT_NE(Copy(a->Values()), Copy(Make(reseeded)->Values()));
+}
+
+TEST(DenseTable, PiecesInAnyOrderGiveTheSameBits) {
+  auto whole = Make(Config("adam"));
+  auto pieces = Make(Config("adam"));
+  std::vector<float> grads(16);
+  for (int step = 0; step < 5; ++step) {
+    for (int i = 0; i < 16; ++i) grads[i] = static_cast<float>((i * 7 + step * 3) % 11) - 5;
+    ASSERT_TRUE(PushAll(*whole, grads, {.samples = 3}).ok());
+    const std::span<const float> g(grads);
+    const std::vector<base::DenseGrad> parts = {{12, g.subspan(12)}, {0, g.first(5)}, {5, g.subspan(5, 7)}};
+    ASSERT_TRUE(pieces->Push(parts, {.samples = 3}).ok());
+  }
+  EXPECT_EQ(Copy(whole->Values()), Copy(pieces->Values()));
+  EXPECT_EQ(whole->updates(), 5u);
+}
+
+TEST(DenseTable, AGradientIsItsSumDividedBySamples) {
+  auto table = Make(Config());
+  ASSERT_TRUE(PushAll(*table, std::vector<float>(16, 6.0f), {.samples = 3}).ok());
+  EXPECT_EQ(table->Values()[15], 2 - 0.5f * 2);
+}
+
+TEST(DenseTable, GradientsThatDoNotCoverEveryElementOnceAreRefused) {
+  auto table = Make(Config());
+  const std::vector<float> before = Copy(table->Values());
+  const std::vector<float> g(17, 1.0f);
+  const std::span<const float> span(g);
+  const std::vector<std::vector<base::DenseGrad>> bad = {
+      {},
+      {{0, span.first(15)}},
+      {{0, span}},
+      {{0, span.first(8)}, {9, span.first(7)}},
+      {{0, span.first(9)}, {8, span.first(8)}},
+      {{-1, span.first(17)}},
+      {{0, span.first(16)}, {0, span.first(16)}},
+  };
+  for (const auto& pieces : bad) {
+    EXPECT_EQ(table->Push(pieces, {}).code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(PushAll(*table, std::vector<float>(16, 1.0f), {.samples = 0}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Copy(table->Values()), before);
+  EXPECT_EQ(table->updates(), 0u);
+}
+
+TEST(DenseTable, NanPolicies) {
+  auto table = Make(Config());
+  const std::vector<float> before = Copy(table->Values());
+  std::vector<float> grads(16, 1.0f);
+  grads[13] = kNan;
+  ASSERT_TRUE(PushAll(*table, grads).ok());
+  EXPECT_EQ(table->skipped_gradients(), 1u);
+  EXPECT_EQ(table->updates(), 0u);
+  EXPECT_EQ(Copy(table->Values()), before);
+
+  const absl::Status abort = PushAll(*table, grads, {.nan_policy = NanPolicy::kAbort});
+  EXPECT_EQ(abort.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(abort.message().find("fc0.bias"), std::string::npos) << abort;
+  EXPECT_NE(abort.message().find("element 1"), std::string::npos) << abort;
+  EXPECT_EQ(Copy(table->Values()), before);
+
+  ASSERT_TRUE(PushAll(*table, grads, {.nan_policy = NanPolicy::kClip}).ok());
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(table->Values()[i], i == 13 ? before[i] : before[i] - 0.5f) << i;
+  EXPECT_EQ(table->updates(), 1u);
+}
+
+TEST(DenseTable, ALoadedTableGoesOnLikeTheSavedOne) {
+  auto saved = Make(Config("adam"));
+  const std::vector<float> grads(16, 0.25f);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(PushAll(*saved, grads).ok());
+  ASSERT_EQ(saved->state_count(), 2);
+  const std::vector<std::vector<float>> states = {Copy(saved->State(0)), Copy(saved->State(1))};
+  auto loaded = Make(Config("adam"));
+  ASSERT_TRUE(loaded->Load(saved->Values(), states, saved->updates()).ok());
+  EXPECT_EQ(loaded->updates(), 3u);
+  ASSERT_TRUE(PushAll(*saved, grads).ok());
+  ASSERT_TRUE(PushAll(*loaded, grads).ok());
+  EXPECT_EQ(Copy(saved->Values()), Copy(loaded->Values()));
+  EXPECT_FALSE(loaded->Load(saved->Values().first(3), states, 1).ok());
+  EXPECT_FALSE(loaded->Load(saved->Values(), std::span(states).first(1), 1).ok());
+}
+
+TEST(DenseTable, BadConfigsAreRefusedByName) {
+  const auto refused = [](const DenseTableConfig& config, const std::string& word) {
+    const auto table = DenseTable::Create(config);
+    ASSERT_FALSE(table.ok()) << word;
+    EXPECT_NE(table.status().message().find(word), std::string::npos) << table.status();
+  };
+  DenseTableConfig config = Config();
+  config.parameters[1].shape = {3, 0};
+  refused(config, "fc0.bias");
+  config = Config();
+  config.parameters[1].shape = {int64_t{1} << 62, int64_t{1} << 62};
+  refused(config, "fc0.bias");
+  config = Config();
+  config.parameters[1].name = "fc0.weight";
+  refused(config, "fc0.weight");
+  config = Config();
+  config.parameters[2].init.name = "ones";
+  refused(config, "scale");
+  refused(Config("std_adagrad"), "decayed_adagrad");
+}
+
+TEST(DenseTable, ASnapshotIsNeverHalfAnUpdate) {
+  DenseTableConfig config = Config();
+  config.parameters = {{"w", {10'000}, {"zeros", 0, 0}}};
+  config.rule.learning_rate = 1;
+  auto table = Make(config);
+  std::vector<std::thread> writers;
+  for (int t = 0; t < 2; ++t) {
+    writers.emplace_back([&] {
+      const std::vector<float> ones(10'000, 1.0f);
+      for (int i = 0; i < 50; ++i) EXPECT_TRUE(PushAll(*table, ones).ok());
+    });
+  }
+  std::vector<float> out(10'000);
+  for (int i = 0; i < 50; ++i) {
+    table->Snapshot(out);
+    EXPECT_EQ(out, std::vector<float>(10'000, out[0]));
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(table->Values()[9'999], -100);
+}
+
+}  // namespace
+}  // namespace regatta::table
