@@ -26,6 +26,9 @@ struct BlockHeader {
   uint32_t header_crc = 0;  // of the 12 bytes before it
 
   uint32_t ComputeCrc() const { return base::Crc32c(this, 12); }
+  // The checksum of an extent or file with this header added. Without header_crc: a CRC over bytes and their own CRC is
+  // the same for all bytes.
+  uint32_t AddTo(uint32_t crc) const { return base::Crc32c(this, 12, crc); }
 };
 static_assert(sizeof(BlockHeader) == 16);
 

@@ -99,7 +99,7 @@ absl::Status VerifyExtent(const DataFile& file, const Task& task, uint32_t& file
     while (true) {
       ASSIGN_OR_RETURN(const bool more, cursor.NextBlock());
       if (!more) return absl::OkStatus();
-      file_crc = base::Crc32c(&cursor.blocks().header(), sizeof(BlockHeader), file_crc);
+      file_crc = cursor.blocks().header().AddTo(file_crc);
       add(sizeof(BlockHeader) + cursor.blocks().header().payload_bytes);
     }
   }
@@ -108,7 +108,7 @@ absl::Status VerifyExtent(const DataFile& file, const Task& task, uint32_t& file
   while (true) {
     ASSIGN_OR_RETURN(const bool more, blocks.Next());
     if (!more) return absl::OkStatus();
-    file_crc = base::Crc32c(&blocks.header(), sizeof(BlockHeader), file_crc);
+    file_crc = blocks.header().AddTo(file_crc);
     add(sizeof(BlockHeader) + blocks.header().payload_bytes);
   }
 }

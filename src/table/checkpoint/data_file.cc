@@ -29,8 +29,8 @@ void DataFileWriter::BeginExtent() { extent_ = Extent{index_, file_->size(), 0, 
 absl::Status DataFileWriter::AppendBlock(const void* payload, uint32_t payload_bytes, uint32_t items) {
   BlockHeader header{payload_bytes, items, base::Crc32c(payload, payload_bytes), 0};
   header.header_crc = header.ComputeCrc();
-  extent_.crc = base::Crc32c(&header, sizeof header, extent_.crc);
-  file_crc_ = base::Crc32c(&header, sizeof header, file_crc_);
+  extent_.crc = header.AddTo(extent_.crc);
+  file_crc_ = header.AddTo(file_crc_);
   extent_.items += items;
   RETURN_IF_ERROR(file_->Append(&header, sizeof header));
   RETURN_IF_ERROR(file_->Append(payload, payload_bytes));
@@ -168,7 +168,7 @@ absl::StatusOr<bool> BlockReader::Next() {
                                                      " bytes where ", items, " in ", payload_bytes, " are due"));
   if (base::Crc32c(payload(), payload_bytes) != header_.payload_crc)
     return file_->Damage(block_offset_, absl::StrCat("block of ", payload_bytes, " bytes: checksum mismatch"));
-  crc_ = base::Crc32c(&header_, sizeof header_, crc_);
+  crc_ = header_.AddTo(crc_);
   block_bytes_ = sizeof(BlockHeader) + payload_bytes;
   items_done_ += items;
   return true;

@@ -26,14 +26,14 @@ struct Extent {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   uint64_t items = 0;  // rows, floats or bytes
-  uint32_t crc = 0;    // of its block headers, which carry the payloads' checksums
+  uint32_t crc = 0;    // of the first 12 bytes of its block headers, which hold the payloads' checksums
   friend bool operator==(const Extent&, const Extent&) = default;
 };
 
 struct DataFileEntry {
   std::string name;
   uint64_t bytes = 0;
-  uint32_t crc = 0;  // of the file header and all block headers
+  uint32_t crc = 0;  // of the file header and the first 12 bytes of all block headers
   friend bool operator==(const DataFileEntry&, const DataFileEntry&) = default;
 };
 

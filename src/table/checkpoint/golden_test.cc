@@ -1,0 +1,64 @@
+// A save of format version 1 as it was written when the version was new: it loads for ever, and as long as version 1
+// is what is written, the same model gives the same bytes. REGATTA_WRITE_GOLDEN=1 writes it anew (for a new version,
+// into a new folder; the old one stays).
+#include <cstdlib>
+
+#include "gtest/gtest.h"
+#include "table/checkpoint/checkpoint_reader.h"
+#include "table/checkpoint/checkpoint_writer.h"
+#include "table/checkpoint/test_folder.h"
+#include "table/checkpoint/test_model.h"
+
+namespace regatta::table {
+namespace {
+
+const char kFolder[] = REGATTA_TEST_DATA "/checkpoint_v1";
+
+TestModel GoldenModel() {
+  TestModel model(2, {2, 3}, "adam");
+  for (const base::Key key : {base::Key{0}, base::Key{1}, base::Key{737395}, ~base::Key{0}}) {
+    const uint32_t k = static_cast<uint32_t>(key);
+    SetRow(*model.sparse[0], key, {0x3F800000, 0x80000000, k, 0x7FC00001, 1, 0xFF800000, 0x3F666666, 0x3F7FBE77});
+    SetRow(*model.sparse[1], key * 3, {k + 1});
+  }
+  std::vector<std::vector<float>> arrays(3);
+  for (size_t a = 0; a < 3; ++a)
+    for (int i = 0; i < 10; ++i) arrays[a].push_back(static_cast<float>(i) + 0.25f * static_cast<float>(a));
+  EXPECT_TRUE(model.dense->Load(arrays[0], std::span(arrays).subspan(1), 812).ok());
+  return model;
+}
+
+RunState GoldenRun() {
+  RunState run;
+  run.epoch = 2;
+  run.epoch_state = EpochState::kFinished;
+  run.position = {2, 812, 5};
+  run.step = 2436;
+  run.lane_count = 3;
+  run.settings_hash = 0x0123456789ABCDEFULL;
+  run.blobs = {{"auc", std::string("\x00\x01\xFF metrics", 11)}, {"empty", ""}};
+  return run;
+}
+
+TEST(Golden, Version1LoadsForEver) {
+  const TestModel golden = GoldenModel();
+  if (std::getenv("REGATTA_WRITE_GOLDEN")) {
+    ASSERT_TRUE(WriteCheckpoint(kFolder, golden.view(), GoldenRun()).ok());
+  }
+  const auto reader = CheckpointReader::Open(kFolder);
+  ASSERT_EQ(reader.status(), absl::OkStatus());
+  EXPECT_TRUE(reader->Verify().empty());
+  EXPECT_EQ(reader->ReadRunState().value(), GoldenRun());
+  TestModel loaded(2, {2, 3}, "adam");
+  ASSERT_EQ(reader->LoadInto(loaded.tables(), LoadKind::kTraining), absl::OkStatus());
+  EXPECT_TRUE(loaded.SameBits(golden));
+}
+
+TEST(Golden, Version1IsStillWhatIsWritten) {
+  TestFolder folder;
+  ASSERT_TRUE(WriteCheckpoint(folder / "0", GoldenModel().view(), GoldenRun()).ok());
+  EXPECT_EQ(FilesIn(folder / "0"), FilesIn(kFolder));
+}
+
+}  // namespace
+}  // namespace regatta::table

@@ -1,0 +1,85 @@
+#include "table/checkpoint/manifest.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "table/checkpoint/checkpoint_writer.h"
+#include "table/checkpoint/test_folder.h"
+#include "table/checkpoint/test_model.h"
+
+namespace regatta::table {
+namespace {
+
+std::string SomeManifest() {
+  TestFolder folder;
+  TestModel model;
+  model.FillRandom(20, 1);
+  RunState run;
+  run.blobs = {{"auc", "123"}, {"none", ""}};
+  EXPECT_TRUE(WriteCheckpoint(folder / "0", model.view(), run).ok());
+  return base::ReadFile(folder / "0/MANIFEST").value();
+}
+
+TEST(Manifest, FormatsToTheSameText) {
+  const std::string text = SomeManifest();
+  const auto manifest = ParseManifest(text);
+  ASSERT_EQ(manifest.status(), absl::OkStatus());
+  EXPECT_EQ(FormatManifest(*manifest), text);
+}
+
+TEST(Manifest, DetectsEveryFlippedByteAndEveryTruncation) {
+  const std::string text = SomeManifest();
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] ^= static_cast<char>(1 << (i % 8));
+    ASSERT_TRUE(absl::IsDataLoss(ParseManifest(damaged).status())) << i;
+    ASSERT_TRUE(absl::IsDataLoss(ParseManifest(text.substr(0, i)).status())) << i;
+  }
+  EXPECT_FALSE(ParseManifest(text + "\n").ok());
+}
+
+// Behind the checksum every field is looked at too: each of these would mislead a reader.
+TEST(Manifest, NamesTheFieldThatCannotBe) {
+  const std::string text = SomeManifest();
+  const std::vector<std::array<const char*, 3>> cases = {
+      {"\"version\": 1", "\"version\": 2", "format version 2"},
+      {"\"format\": \"regatta checkpoint\"", "\"format\": \"other\"", "manifest.format"},
+      {"\"name\":\"data-000\"", "\"name\":\"../../etc/passwd\"", "files[0].name"},
+      {"\"row_width\": 17", "\"row_width\": 0", "sparse[0].row_width"},
+      {"\"row_width\": 17", "\"row_width\": 18", "sparse[0].schema"},
+      {"\"pull_width\": 5", "\"pull_width\": 99", "sparse[0].pull_width"},
+      {"\"rows\": 20", "\"rows\": 21", "sparse[0].rows"},
+      {"\"rows\": 20", "\"rows\": -1", "sparse[0].rows"},
+      {"\"dim\":5", "\"dim\":6", "sparse[0].schema"},
+      {"\"dim\":5", "\"dim\":\"5\"", "sparse[0].config.dim"},
+      {"\"dim\":5", "\"dim\":5000000000", "sparse[0].config.dim"},
+      {"\"name\":\"wide\"", "\"name\":\"embedding\"", "sparse"},
+      {"\"shape\":[7,3]", "\"shape\":[7,-3]", "dense: shape of fc.weight"},
+      {"\"shape\":[7,3]", "\"shape\":[4294967296,4294967296]", "dense: shape of fc.weight"},
+      {"\"shape\":[7,3]", "\"shape\":[7,4]", "dense.size"},
+      {"\"states\": 2", "\"states\": 1", "dense"},
+      {"\"epoch_state\":\"running\"", "\"epoch_state\":\"walking\"", "run.epoch_state"},
+      {"\"settings_hash\":\"0000000000000000\"", "\"settings_hash\":\"0\"", "run.settings_hash"},
+      {"\"name\":\"auc\"", "\"name\":\"none\"", "blobs[1].name"},
+      {"{\"format\"", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[{\"format\"", "nested"},
+  };
+  for (const auto& [from, to, want] : cases) {
+    ASSERT_TRUE(absl::StrContains(text, from)) << from;
+    const std::string changed = absl::StrReplaceAll(text, {{from, to}});
+    const absl::Status status = ParseManifest(changed, ManifestChecksum::kIgnore).status();
+    EXPECT_FALSE(status.ok()) << to;
+    EXPECT_TRUE(absl::StrContains(status.message(), want)) << to << ": " << status;
+  }
+}
+
+TEST(Manifest, IgnoresFieldsOfTheFutureAndFillsInThoseOfThePast) {
+  std::string text = SomeManifest();
+  text = absl::StrReplaceAll(
+      text, {{"\"centered\":false", "\"invented\":[1,2]"}, {"\"seed\":18446744073709551615", "\"x\":0"}});
+  const auto manifest = ParseManifest(text, ManifestChecksum::kIgnore);
+  ASSERT_EQ(manifest.status(), absl::OkStatus());
+  EXPECT_EQ(manifest->sparse[0].config.seed, 0u);
+}
+
+}  // namespace
+}  // namespace regatta::table

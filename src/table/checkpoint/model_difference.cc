@@ -1,0 +1,160 @@
+#include "table/checkpoint/model_difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "absl/strings/str_join.h"
+
+namespace regatta::table {
+namespace {
+
+constexpr size_t kFirst = 5;
+constexpr size_t kChunk = 4096;
+
+void Note(TableDifference& d, std::string what) {
+  if (d.first.size() < kFirst) d.first.push_back(std::move(what));
+}
+
+void AddDistance(TableDifference& d, std::span<const float> a, std::span<const float> b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double distance = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (std::isfinite(distance)) d.max_abs = std::max(d.max_abs, distance);
+  }
+}
+
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+absl::StatusOr<TableDifference> CompareRows(const CheckpointReader& a, const CheckpointReader& b, size_t table_a,
+                                            size_t table_b) {
+  TableDifference d;
+  const SavedSparse &sa = a.manifest().sparse[table_a], &sb = b.manifest().sparse[table_b];
+  d.name = sa.config.name;
+  if (sa.row_width != sb.row_width || sa.pull_width != sb.pull_width) {
+    d.schema = absl::StrCat("rows of ", sa.row_width, " floats (", sa.config.rule.name, ") against ", sb.row_width,
+                            " (", sb.config.rule.name, ")");
+    return d;
+  }
+  MergedRows ra = a.Rows(table_a), rb = b.Rows(table_b);
+  ASSIGN_OR_RETURN(bool more_a, ra.Next());
+  ASSIGN_OR_RETURN(bool more_b, rb.Next());
+  while (more_a || more_b) {
+    const bool in_a = more_a && (!more_b || ra.key() <= rb.key());
+    const bool in_b = more_b && (!more_a || rb.key() <= ra.key());
+    if (in_a && in_b && SameBits(ra.row(), rb.row())) {
+      ++d.equal;
+    } else {
+      Note(d, absl::StrCat(in_a ? ra.key() : rb.key(), in_a && in_b ? "" : in_a ? " (only in A)" : " (only in B)"));
+      ++(in_a && in_b ? d.different : in_a ? d.only_a : d.only_b);
+      if (in_a && in_b) AddDistance(d, ra.row(), rb.row());
+    }
+    if (in_a) {
+      ASSIGN_OR_RETURN(more_a, ra.Next());
+    }
+    if (in_b) {
+      ASSIGN_OR_RETURN(more_b, rb.Next());
+    }
+  }
+  return d;
+}
+
+// Where a parameter begins and how many elements it has; its shape as text.
+struct Place {
+  uint64_t begin = 0;
+  uint64_t size = 0;
+  std::string shape;
+  bool found = false;
+};
+Place Find(const CheckpointReader& save, const std::string& name) {
+  Place place;
+  if (!save.manifest().dense) return place;
+  for (const DenseParameterConfig& p : save.manifest().dense->config.parameters) {
+    if (p.name == name) {
+      place.size = static_cast<uint64_t>(p.size());
+      place.shape = absl::StrCat("[", absl::StrJoin(p.shape, ","), "]");
+      place.found = true;
+      return place;
+    }
+    place.begin += static_cast<uint64_t>(p.size());
+  }
+  return place;
+}
+
+absl::StatusOr<TableDifference> CompareParameter(const CheckpointReader& a, const CheckpointReader& b,
+                                                 const std::string& name) {
+  TableDifference d;
+  d.name = "dense." + name;
+  const Place pa = Find(a, name), pb = Find(b, name);
+  if (!pa.found || !pb.found)
+    d.schema = pa.found ? "only in A" : "only in B";
+  else if (pa.shape != pb.shape)
+    d.schema = absl::StrCat("shape ", pa.shape, " against ", pb.shape);
+  else if (a.manifest().dense->state_count != b.manifest().dense->state_count)
+    d.schema = "another number of states";
+  if (!d.schema.empty()) return d;
+  std::vector<float> va(kChunk), vb(kChunk);
+  for (uint32_t array = 0; array <= a.manifest().dense->state_count; ++array) {
+    for (uint64_t i = 0; i < pa.size; i += kChunk) {
+      const size_t n = static_cast<size_t>(std::min<uint64_t>(kChunk, pa.size - i));
+      RETURN_IF_ERROR(a.ReadDense(array, pa.begin + i, std::span(va).first(n)));
+      RETURN_IF_ERROR(b.ReadDense(array, pb.begin + i, std::span(vb).first(n)));
+      AddDistance(d, std::span(va).first(n), std::span(vb).first(n));
+      for (size_t j = 0; j < n; ++j) {
+        if (SameBits(std::span(va).subspan(j, 1), std::span(vb).subspan(j, 1))) {
+          ++d.equal;
+          continue;
+        }
+        ++d.different;
+        Note(d, absl::StrCat(array == 0 ? "value" : absl::StrCat("state ", array - 1), "[", i + j, "]"));
+      }
+    }
+  }
+  return d;
+}
+
+TableDifference OnlyIn(const SavedSparse& table, const char* where) {
+  TableDifference d;
+  d.name = table.config.name;
+  d.schema = absl::StrCat("only in ", where, " (", table.rows, " rows)");
+  return d;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TableDifference>> CompareSaves(const CheckpointReader& a, const CheckpointReader& b) {
+  std::vector<TableDifference> all;
+  const Manifest &ma = a.manifest(), &mb = b.manifest();
+  for (size_t i = 0; i < ma.sparse.size(); ++i) {
+    const SavedSparse* other = mb.FindSparse(ma.sparse[i].config.name);
+    if (!other) {
+      all.push_back(OnlyIn(ma.sparse[i], "A"));
+      continue;
+    }
+    ASSIGN_OR_RETURN(TableDifference d, CompareRows(a, b, i, static_cast<size_t>(other - mb.sparse.data())));
+    all.push_back(std::move(d));
+  }
+  for (const SavedSparse& table : mb.sparse)
+    if (!ma.FindSparse(table.config.name)) all.push_back(OnlyIn(table, "B"));
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (const Manifest* m : {&ma, &mb})
+    if (m->dense)
+      for (const DenseParameterConfig& p : m->dense->config.parameters)
+        if (seen.insert(p.name).second) names.push_back(p.name);
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(TableDifference d, CompareParameter(a, b, name));
+    all.push_back(std::move(d));
+  }
+  if (ma.dense && mb.dense && ma.dense->updates != mb.dense->updates) {
+    TableDifference d;
+    d.name = "dense updates";
+    d.schema = absl::StrCat(ma.dense->updates, " against ", mb.dense->updates);
+    all.push_back(std::move(d));
+  }
+  return all;
+}
+
+}  // namespace regatta::table

@@ -1,0 +1,92 @@
+// NumPy's .npz: a zip of .npy arrays. Written stored (as numpy.savez does); read stored or deflated.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+
+namespace regatta::table {
+
+struct NpyArray {
+  std::string dtype;  // "<f4", "<u8", "<i8"
+  std::vector<uint64_t> shape;
+  std::string data;
+
+  uint64_t elements() const;
+};
+
+// Writes arrays one after the other, streaming; the file appears when it is finished.
+class NpzWriter {
+ public:
+  static absl::StatusOr<std::unique_ptr<NpzWriter>> Create(const std::string& path);
+
+  absl::Status BeginArray(const std::string& name, const std::string& dtype, const std::vector<uint64_t>& shape);
+  absl::Status Append(const void* data, size_t size);
+  // INTERNAL where fewer or more bytes came than the shape says.
+  absl::Status EndArray();
+  absl::Status Finish();
+
+ private:
+  struct Member {
+    std::string name;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    uint32_t crc = 0;
+  };
+  NpzWriter(std::string path, std::unique_ptr<base::AppendFile> file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+  absl::Status WriteDirectory();
+  absl::Status PatchChecksums() const;
+
+  const std::string path_;
+  std::unique_ptr<base::AppendFile> file_;
+  std::vector<Member> members_;
+  uint64_t left_ = 0;  // bytes of the present array still to come
+};
+
+class NpzReader {
+ public:
+  // Where the bytes come from: a file, or memory in tests.
+  class Source {
+   public:
+    virtual ~Source() = default;
+    virtual uint64_t size() const = 0;
+    virtual absl::Status ReadAt(uint64_t offset, void* out, size_t size) const = 0;
+  };
+
+  static absl::StatusOr<NpzReader> Open(const std::string& path);
+  static absl::StatusOr<NpzReader> FromBytes(std::string bytes);
+
+  std::vector<std::string> names() const;
+  bool Contains(std::string_view name) const;
+  // An error names the array and what is wrong with it.
+  absl::StatusOr<NpyArray> Read(std::string_view name) const;
+
+ private:
+  struct Member {
+    std::string name;
+    uint16_t method = 0;
+    uint32_t crc = 0;
+    uint64_t compressed = 0;
+    uint64_t bytes = 0;
+    uint64_t offset = 0;  // of the local header
+  };
+  explicit NpzReader(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
+  static absl::StatusOr<NpzReader> From(std::shared_ptr<const Source> source);
+  absl::Status ReadDirectory(uint64_t offset, uint64_t bytes, uint64_t entries);
+  absl::StatusOr<std::string> ReadMember(const Member& member) const;
+
+  std::shared_ptr<const Source> source_;
+  std::vector<Member> members_;
+};
+
+// The array in the bytes of a .npy file.
+absl::StatusOr<NpyArray> ParseNpy(std::string bytes);
+
+}  // namespace regatta::table
