@@ -7,6 +7,7 @@
 #include "data/in_memory_dataset.h"
 #include "data/parser/format.h"
 #include "data/queue_dataset.h"
+#include "data/source/child_process.h"
 #include "data/source/line_source.h"
 
 namespace regatta::data {
@@ -55,6 +56,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(const DatasetOptions& optio
   if (options.files.empty()) return absl::InvalidArgumentError("there are no data files");
   if (options.kind == DatasetKind::kQueue && options.shuffle != Shuffle::kNone)
     return absl::InvalidArgumentError("only an InMemoryDataset can be shuffled: set runner.reader_type to it");
+  if (!options.pipe_command.empty() && options.pipe_shell == PipeShell::kNo)
+    RETURN_IF_ERROR(SplitWords(options.pipe_command).status());
   ASSIGN_OR_RETURN(const FormatEntry* format, ChooseFormat(options));
   // A schema that the format cannot serve is an error now, not in a reader.
   RETURN_IF_ERROR(format->make(options.schema).status());

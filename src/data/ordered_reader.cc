@@ -108,10 +108,16 @@ absl::Status OrderedReader::ReadItem(Item& item, LineSource& lines, Parser& pars
                          "", 0);
     }
     first->file = second->file = item.file;
-    first->disk_bytes = text.disk_bytes / 2;
-    second->disk_bytes = text.disk_bytes - first->disk_bytes;
+    const bool has_second = second->lines > 0;
+    second->disk_bytes = has_second ? text.disk_bytes / 2 : 0;
+    first->disk_bytes = text.disk_bytes - second->disk_bytes;
     AddSince(parse_start, times_.parse);
-    if (!Put(item, std::move(first)) || !Put(item, std::move(second))) break;
+    if (!Put(item, std::move(first))) break;
+    if (has_second) {
+      if (!Put(item, std::move(second))) break;
+    } else {
+      Recycle(std::move(second));
+    }
   }
   return absl::OkStatus();
 }

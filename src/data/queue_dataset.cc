@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "data/batch_copy.h"
 
@@ -25,7 +26,7 @@ absl::Status QueueDataset::BeginPass(const base::DataPosition& done) {
     block_ = nullptr;
     block_at_ = 0;
     done_ = done;
-    next_batch_ = 0;
+    next_batch_ = carried_bytes_ = 0;
     at_end_ = read_all_ = false;
     status_ = absl::OkStatus();
   }
@@ -51,6 +52,12 @@ absl::StatusOr<bool> QueueDataset::NextBlock() {
   samples_ += static_cast<uint64_t>(block_->size);
   bad_count_ += block_->bad_lines;
   RETURN_IF_ERROR(bad_lines_->Count(*block_));
+  // The bytes of blocks without a good sample count for the next one.
+  if (block_->size == 0) {
+    carried_bytes_ += block_->disk_bytes;
+  } else {
+    block_->disk_bytes += std::exchange(carried_bytes_, 0);
+  }
   return true;
 }
 

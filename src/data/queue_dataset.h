@@ -40,6 +40,7 @@ class QueueDataset final : public Dataset {
   std::unique_ptr<BadLineLog> bad_lines_ ABSL_GUARDED_BY(merge_mu_);
   std::unique_ptr<SampleBlock> block_ ABSL_GUARDED_BY(merge_mu_);
   int block_at_ ABSL_GUARDED_BY(merge_mu_) = 0;  // samples of block_ that are used up
+  uint64_t carried_bytes_ ABSL_GUARDED_BY(merge_mu_) = 0;
   base::DataPosition done_ ABSL_GUARDED_BY(merge_mu_);
   uint64_t next_batch_ ABSL_GUARDED_BY(merge_mu_) = 0;
   bool at_end_ ABSL_GUARDED_BY(merge_mu_) = true;     // no more batches

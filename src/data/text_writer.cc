@@ -44,7 +44,9 @@ class GzipWriter final : public TextWriter {
 class ZstdWriter final : public TextWriter {
  public:
   explicit ZstdWriter(std::unique_ptr<base::AppendFile> file)
-      : file_(std::move(file)), stream_(ZSTD_createCStream()), output_(ZSTD_CStreamOutSize()) {}
+      : file_(std::move(file)), stream_(ZSTD_createCStream()), output_(ZSTD_CStreamOutSize()) {
+    if (stream_ != nullptr) ZSTD_CCtx_setParameter(stream_, ZSTD_c_checksumFlag, 1);
+  }
   ~ZstdWriter() override { ZSTD_freeCStream(stream_); }
   absl::Status Write(std::string_view text) override { return Compress(text, ZSTD_e_continue); }
   absl::Status Close() override {

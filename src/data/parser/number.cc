@@ -35,7 +35,21 @@ const char* ScanOddDecimal(const char* p, float* value) { return ScanDecimal(p, 
 
 }  // namespace number
 
-bool ParseId(const char* begin, const char* end, uint64_t* id) { return begin < end && ScanId(begin, id) == end; }
+bool ParseId(const char* begin, const char* end, uint64_t* id) {
+  if (begin >= end) return false;
+  const size_t size = static_cast<size_t>(end - begin);
+  const uint64_t digits = (number::Load8(begin) ^ number::kZeros) << (size < 8 ? 64 - 8 * size : 0);
+  if (!number::AreDigits(digits)) return false;
+  uint64_t value = number::Combine8(digits);
+  for (const char* p = begin + 8; p < end; ++p) {
+    const uint64_t digit = static_cast<unsigned char>(*p - '0');
+    if (digit > 9 || __builtin_mul_overflow(value, uint64_t{10}, &value) ||
+        __builtin_add_overflow(value, digit, &value))
+      return false;
+  }
+  *id = value;
+  return true;
+}
 
 bool ParseDecimal(const char* begin, const char* end, float* value) {
   if (begin >= end) return false;

@@ -1,0 +1,153 @@
+#include "data/parser/format.h"
+
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+
+namespace regatta::data {
+namespace {
+
+using Ids = std::vector<uint64_t>;
+
+SampleBlock Parse(const FormatEntry& format, const Schema& schema, const std::string& text) {
+  auto parser = format.make(schema);
+  EXPECT_TRUE(parser.ok()) << parser.status();
+  const std::string padded = text + std::string(kPadding, '1');
+  SampleBlock block;
+  (*parser)->Parse(std::string_view(padded).substr(0, text.size()), block);
+  return block;
+}
+
+Ids Bag(const SampleBlock& block, int sample, int slot) {
+  const size_t bag = static_cast<size_t>(sample * block.slots + slot);
+  return {block.keys.data() + block.BagBegin(bag), block.keys.data() + block.ends[bag]};
+}
+
+Schema CriteoSchema() {
+  Schema schema;
+  for (int i = 1; i <= 26; ++i) schema.sparse_slots.push_back(std::to_string(i));
+  schema.dense_dim = 13;
+  return schema;
+}
+
+Schema SmallSchema() {
+  Schema schema;
+  schema.sparse_slots = {"2", "3"};
+  schema.dense_dim = 2;
+  schema.dense_slot = "d";
+  return schema;
+}
+
+std::string CriteoLine(const std::string& label, const std::string& dense, const std::string& first_hex) {
+  std::string line = label;
+  for (int i = 0; i < 13; ++i) line += "\t" + (i == 0 ? dense : i == 1 ? std::string("3") : std::string());
+  for (int i = 0; i < 26; ++i) line += "\t" + (i == 0 ? first_hex : i == 25 ? std::string("0a1b2c3d") : std::string());
+  return line + "\n";
+}
+
+TEST(CriteoTsv, NormalisesDenseAndHashesStrings) {
+  const SampleBlock block = Parse(*FindFormat("benchmark_reader"), CriteoSchema(),
+                                  CriteoLine("1", "5", "68fd1e64") + CriteoLine("0", "", ""));
+  ASSERT_EQ(block.size, 2) << block.bad[0].reason;
+  EXPECT_EQ(block.labels[0], 1);
+  EXPECT_EQ(block.dense[0], static_cast<float>(5.0 / 20));
+  EXPECT_EQ(block.dense[1], static_cast<float>((3.0 + 3) / 603));
+  EXPECT_EQ(block.dense[2], 0);
+  EXPECT_EQ(block.dense[13], 0);
+  // From a Python script of its own: checkpoints depend on the value.
+  EXPECT_EQ(Bag(block, 0, 0), Ids({0x7CED3ABF5BC9FD0DULL}));
+  EXPECT_EQ(Bag(block, 0, 25), Ids({base::HashBytes("0a1b2c3d", 26)}));
+  EXPECT_NE(base::HashBytes("0a1b2c3d", 26), base::HashBytes("0a1b2c3d", 25));
+  EXPECT_TRUE(Bag(block, 0, 1).empty());
+  EXPECT_TRUE(Bag(block, 1, 0).empty());
+}
+
+TEST(CriteoTsv, RefusesWrongFields) {
+  const FormatEntry& format = *FindFormat("criteo_tsv");
+  const SampleBlock block = Parse(format, CriteoSchema(),
+                                  CriteoLine("1", "x", "68fd1e64") + CriteoLine("1", "1", "no hex") +
+                                      CriteoLine("?", "1", "") + "1\t2\t3\n" + CriteoLine("1", "1", "a\tb"));
+  EXPECT_EQ(block.size, 0);
+  ASSERT_EQ(block.bad.size(), 5u);
+  EXPECT_EQ(block.bad[0].reason, "I1: expected a number, found 'x'");
+  EXPECT_EQ(block.bad[1].reason, "C1: expected a hex string, found 'no hex'");
+  EXPECT_EQ(block.bad[2].reason, "label: expected a finite number, found '?'");
+  EXPECT_EQ(block.bad[3].reason, "expected 40 fields separated by tabs, found 3");
+  EXPECT_EQ(block.bad[4].reason, "expected 40 fields separated by tabs, found 41");
+  EXPECT_TRUE(block.keys.empty());
+  EXPECT_FALSE(format.make(SmallSchema()).ok());
+}
+
+TEST(SlotReader, ReadsSignsOfSlots) {
+  Schema schema = SmallSchema();
+  schema.dense_dim = 0;
+  const SampleBlock block = Parse(*FindFormat("slot_reader"), schema,
+                                  "1:1 18446744073709551615:2 7:3 8:3 5:99\n0:1 0:3\n2:2 1:1 -1:3\n5\n3:2\n");
+  ASSERT_EQ(block.size, 2);
+  EXPECT_EQ(Bag(block, 0, 0), Ids({UINT64_MAX}));
+  EXPECT_EQ(Bag(block, 0, 1), Ids({7, 8}));
+  EXPECT_EQ(Bag(block, 1, 0), Ids({}));
+  EXPECT_EQ(Bag(block, 1, 1), Ids({0}));
+  EXPECT_EQ(block.labels[0], 1);
+  EXPECT_EQ(block.labels[1], 0);
+  ASSERT_EQ(block.bad.size(), 3u);
+  EXPECT_EQ(block.bad[0].reason, "slot '3': expected an id from 0 to 2^64-1, found '-1'");
+  EXPECT_EQ(block.bad[1].reason, "expected feasign:slot, found '5'");
+  EXPECT_EQ(block.bad[2].reason, "expected 1 value of the label slot '1', found 0");
+}
+
+TEST(SlotReader, RaisesSlotsOfAModelThatDeclaresSlot1) {
+  Schema schema;
+  schema.sparse_slots = {"1", "2"};
+  const SampleBlock block = Parse(*FindFormat("slot_reader"), schema, "1:1 50:2 60:3\n");
+  ASSERT_EQ(block.size, 1);
+  EXPECT_EQ(Bag(block, 0, 0), Ids({50}));
+  EXPECT_EQ(Bag(block, 0, 1), Ids({60}));
+}
+
+TEST(MultiSlot, ReadsCountsAndValuesInDeclaredOrder) {
+  const SampleBlock block =
+      Parse(*FindFormat("multislot"), SmallSchema(), "1 1 2 5 6 0 2 0.5 -1\n1 0 0 1 18446744073709551615 2 0 0\r\n");
+  ASSERT_EQ(block.size, 2) << block.bad[0].reason;
+  EXPECT_EQ(Bag(block, 0, 0), Ids({5, 6}));
+  EXPECT_EQ(Bag(block, 0, 1), Ids({}));
+  EXPECT_EQ(Bag(block, 1, 1), Ids({UINT64_MAX}));
+  EXPECT_EQ(block.dense[0], 0.5f);
+  EXPECT_EQ(block.dense[1], -1.0f);
+}
+
+TEST(MultiSlot, RefusesWrongCountsAndTrailingText) {
+  const SampleBlock block = Parse(*FindFormat("multislot"), SmallSchema(),
+                                  "1 1 2 5 6 0 2 0.5\n1 1 0 0 2 1 2 9\n1 1 0 0 1 1\n1 1 x\n1 1 1 -5 0 2 1 1\n\n"
+                                  "1 1 99999999999999999999 1\n");
+  EXPECT_EQ(block.size, 0);
+  ASSERT_EQ(block.bad.size(), 7u);
+  EXPECT_EQ(block.bad[0].reason, "slot 'd': expected 2 values, found 1 and the end of the line");
+  EXPECT_EQ(block.bad[1].reason, "expected the end of the line after 4 slots, found '9'");
+  EXPECT_EQ(block.bad[2].reason, "expected 2 values of the dense slot 'd', found 1");
+  EXPECT_EQ(block.bad[3].reason, "slot '2': expected a number of values, found 'x'");
+  EXPECT_EQ(block.bad[4].reason, "slot '2': expected an id from 0 to 2^64-1, found '-5'");
+  EXPECT_EQ(block.bad[5].reason, "slot 'click': expected a number of values, found the end of the line");
+  EXPECT_NE(block.bad[6].reason.find("expected a number of values"), std::string::npos);
+  EXPECT_TRUE(block.keys.empty());
+}
+
+TEST(Format, IsDetectedFromTheFirstLines) {
+  const std::string pad(kPadding, ' ');
+  auto detect = [&](const Schema& schema, const std::string& text) {
+    const std::string padded = text + pad;
+    auto format = DetectFormat(std::string_view(padded).substr(0, text.size()), schema);
+    return format.ok() ? std::string((*format)->name) : std::string(format.status().message());
+  };
+  EXPECT_EQ(detect(SmallSchema(), "click:0 d:1 d:2 2:5\n"), "slot_text");
+  EXPECT_EQ(detect(SmallSchema(), "garbage\nclick:0 d:1 d:2 2:5\n"), "slot_text");
+  EXPECT_EQ(detect(CriteoSchema(), CriteoLine("1", "5", "68fd1e64")), "criteo_tsv");
+  EXPECT_EQ(detect(SmallSchema(), "1:1 5:2 0.5:d 1:d\n"), "slot_reader");
+  EXPECT_EQ(detect(SmallSchema(), "1 1 2 5 6 0 2 0.5 -1\n"), "multislot");
+  EXPECT_NE(detect(SmallSchema(), "{\"click\": 1}\n").find("no format takes the first lines"), std::string::npos);
+  EXPECT_EQ(FindFormat("criteo_reader"), &kFormats[0]);
+  EXPECT_EQ(FindFormat("reader"), nullptr);
+}
+
+}  // namespace
+}  // namespace regatta::data
