@@ -2,7 +2,9 @@
 // −(z − sign(z)·λ1)/((β + √n)/α + λ2). α is the learning rate (RuleConfig::alpha where set).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "table/table_config.h"
 
@@ -23,8 +25,10 @@ struct Ftrl {
     const float root = std::sqrt(n + g * g);
     z += g - (root - std::sqrt(n)) / alpha * w;
     n += g * g;
-    const float shrunk = z - std::copysign(lambda1, z);
-    w = std::fabs(z) <= lambda1 ? 0.0f : -shrunk / ((beta + root) / alpha + lambda2);
+    // max in the place of two cases, so that it vectorises: 0 where |z| ≤ λ1, also when the divisor is 0.
+    const float shrunk = std::copysign(std::max(std::fabs(z) - lambda1, 0.0f), z);
+    const float divisor = std::max((beta + root) / alpha + lambda2, std::numeric_limits<float>::min());
+    w = 0.0f - shrunk / divisor;
   }
 };
 

@@ -376,6 +376,17 @@ TEST(Rule, CenteredRmspropSurvivesRounding) {
   EXPECT_TRUE(std::isfinite(row[0]));
 }
 
+TEST(Rule, FtrlWithNothingToDivideByGivesZero) {
+  const auto rule = MakeSparseRule({.name = "ftrl", .beta = 0});
+  ASSERT_TRUE(rule.ok());
+  std::vector<float> row = {0.5f, 0, 0};
+  float* rows[] = {row.data()};
+  const float gradient = 0;
+  (*rule)->Apply({rows, {&gradient, 1, 1}, 1, 1, 1, 0.05f});
+  EXPECT_EQ(row, (std::vector<float>{0, 0, 0}));
+  EXPECT_FALSE(std::signbit(row[0]));
+}
+
 TEST(Rule, AnUnknownRuleIsAnsweredWithTheRulesOfThatKind) {
   const auto sparse = MakeSparseRule({.name = "adamw"});
   ASSERT_FALSE(sparse.ok());
