@@ -71,7 +71,7 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   options.pipe_command = runner.pipe_command;
   options.pipe_shell = runner.pipe_shell ? data::PipeShell::kYes : data::PipeShell::kNo;
   options.working_folder = job.config.folder();
-  options.max_bad_lines = runner.max_bad_lines < 0 ? 0 : static_cast<uint64_t>(runner.max_bad_lines);
+  if (runner.max_bad_lines >= 0) options.max_bad_lines = static_cast<uint64_t>(runner.max_bad_lines);
   options.max_line_bytes = static_cast<uint64_t>(runner.max_line_bytes);
   result.settings_hash = SettingsHash(options);
   if (train) options.quarantine_path = runner.model_save_path + "/bad_lines.txt";
