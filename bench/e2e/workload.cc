@@ -186,6 +186,7 @@ double Workload::Pass() {
     const auto end = trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, start, 0, counter);
     CHECK(end.ok() && end->complete) << end.status();
   });
+  samples_a_pass_ = counter.samples;
   return static_cast<double>(counter.samples) / seconds;
 }
 

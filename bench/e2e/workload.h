@@ -68,6 +68,7 @@ class Workload {
   void Fill(uint64_t rows);
   // Trains one pass; samples a second.
   double Pass();
+  uint64_t samples_a_pass() const { return samples_a_pass_; }  // of the last one
   uint64_t rows() const { return job_->tables.rows(); }
 
  private:
@@ -75,6 +76,7 @@ class Workload {
   worker::JobData data_;
   std::unique_ptr<train::Trainer> trainer_;
   uint64_t pass_ = 0;
+  uint64_t samples_a_pass_ = 0;
 };
 
 // The matrix products of a network alone: three a layer, the first layer's input gradient included, into tensors that

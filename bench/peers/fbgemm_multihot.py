@@ -1,11 +1,20 @@
 """MULTIHOT with fbgemm's table-batched embedding on the CPU, one core, tensors in memory: 26 tables of dim 16, exact
 row-wise Adagrad fused into the backward pass; 128-64 above them, batch 1000.
 Usage: fbgemm_multihot.py PATH     (PATH.bin by regatta_rounds write; see rounds.py)"""
+import ctypes
+import importlib.util
+import os
+import pathlib
 import sys
 
 import rounds
 
 rounds.one_core()
+if os.environ.get("PEER_ONE_CPUINFO"):
+    # The torch 2.14 wheel holds two copies of cpuinfo, and fbgemm asks the one that nobody filled: it then takes the
+    # CPU for one without AVX. With libc10's symbols global there is one copy.
+    torch_folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+    ctypes.CDLL(str(torch_folder / "lib" / "libc10.so"), mode=ctypes.RTLD_GLOBAL)
 import torch  # noqa: E402
 from fbgemm_gpu.split_embedding_configs import EmbOptimType  # noqa: E402
 from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode  # noqa: E402

@@ -1,9 +1,11 @@
 // Regatta's side of the comparisons in bench/peers: one workload, run a pass at a time on one core whenever a line
-// arrives on stdin, so that scripts/bench can alternate it with a peer that does the same.
+// arrives on stdin, so that scripts/bench can alternate it with a peer that does the same. Prints
+// RATE<TAB>samples/s<TAB>CPU seconds a million samples.
 //   regatta_rounds write ctr_dnn|multihot PATH SAMPLES    the data: PATH.txt, PATH.bin
 //   regatta_rounds ctr_dnn_text|ctr_dnn_memory|multihot PATH
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <iostream>
 #include <string>
 
@@ -35,7 +37,10 @@ int Rounds(const std::string& work, const std::string& path) {
   std::puts("READY");
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    std::printf("RATE\t%.1f\n", job.Pass());
+    const std::clock_t start = std::clock();
+    const double rate = job.Pass();
+    const double cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    std::printf("RATE\t%.1f\t%.2f\n", rate, cpu_seconds / static_cast<double>(job.samples_a_pass()) * 1e6);
     std::fflush(stdout);
   }
   return 0;
