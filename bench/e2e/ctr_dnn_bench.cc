@@ -63,11 +63,7 @@ int Main(bool quick) {
   const int samples = quick ? 60'000 : 200'000, rounds = quick ? 5 : 11;
   TemporaryFolder folder;
   const std::string data = folder.path() + "/train.txt";
-  Shape shape;
-  shape.samples = samples;
-  shape.vocabulary = 500'000;
-  shape.ids = Ids::kLogUniform;
-  WriteSlotText(data, shape, 1);
+  WriteSlotText(data, CtrDnnShape(samples), 1);
   bool ok = OneCore(data, folder.path(), rounds);
   ok &= TwoThreads(data, folder.path(), rounds);
   ok &= Growth(samples, rounds, 1'000'000, 16'000'000);

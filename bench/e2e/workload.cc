@@ -27,14 +27,48 @@ struct Counter : train::PassObserver {
   uint64_t samples = 0;
 };
 
-uint64_t DrawId(base::Rng& rng, const Shape& shape) {
-  if (shape.ids == Ids::kUniform) return rng.Below(shape.vocabulary);
-  return static_cast<uint64_t>(std::exp(rng.Uniform() * std::log(static_cast<double>(shape.vocabulary)))) %
-         shape.vocabulary;
+uint64_t DrawId(base::Rng& rng, Ids ids, uint64_t vocabulary) {
+  if (ids == Ids::kUniform) return rng.Below(vocabulary);
+  return static_cast<uint64_t>(std::exp(rng.Uniform() * std::log(static_cast<double>(vocabulary)))) % vocabulary;
 }
 
 // The ids are spread over the 64-bit keys, as hashed features are. File and table agree on it.
 uint64_t KeyOf(uint64_t id) { return base::Mix64(id) >> 20; }
+
+struct Sample {
+  float label = 0;
+  std::vector<float> dense;
+  std::vector<uint64_t> ids;  // slot by slot, each counted from 0 within its set
+};
+
+// The samples of a shape, one after another: text and binary files of one seed hold the same.
+class SampleStream {
+ public:
+  SampleStream(const Shape& shape, uint64_t seed) : shape_(shape), vocabulary_(SetSize(shape)), rng_(seed) {}
+
+  static uint64_t SetSize(const Shape& shape) {
+    return shape.sets == Sets::kShared ? shape.vocabulary : shape.vocabulary / static_cast<uint64_t>(shape.slots);
+  }
+  const Sample& Next() {
+    sample_.label = rng_.Uniform() < 0.25 ? 1 : 0;
+    sample_.dense.clear(), sample_.ids.clear();
+    for (int d = 0; d < shape_.dense; ++d) sample_.dense.push_back(static_cast<float>(rng_.Uniform()));
+    for (int i = 0; i < shape_.slots * shape_.ids_a_slot; ++i)
+      sample_.ids.push_back(DrawId(rng_, shape_.ids, vocabulary_));
+    return sample_;
+  }
+  // Of the i-th id of a sample.
+  uint64_t KeyAt(int i) const {
+    const uint64_t set = shape_.sets == Sets::kShared ? 0 : static_cast<uint64_t>(i / shape_.ids_a_slot);
+    return KeyOf(set * vocabulary_ + sample_.ids[static_cast<size_t>(i)]);
+  }
+
+ private:
+  const Shape shape_;
+  const uint64_t vocabulary_;
+  base::Rng rng_;
+  Sample sample_;
+};
 
 }  // namespace
 
@@ -44,25 +78,64 @@ TemporaryFolder::TemporaryFolder() {
 }
 TemporaryFolder::~TemporaryFolder() { base::RemoveTree(path_).IgnoreError(); }
 
+Shape CtrDnnShape(int samples) {
+  Shape shape;
+  shape.samples = samples;
+  shape.vocabulary = 500'000;
+  shape.ids = Ids::kLogUniform;
+  return shape;
+}
+
+Shape MultihotShape(int samples, uint64_t rows) {
+  Shape shape;
+  shape.samples = samples;
+  shape.ids_a_slot = 20;
+  shape.vocabulary = rows;
+  shape.ids = Ids::kLogUniform;
+  shape.sets = Sets::kOfEachSlot;
+  return shape;
+}
+
 void WriteSlotText(const std::string& path, const Shape& shape, uint64_t seed) {
-  base::Rng rng(seed);
+  SampleStream stream(shape, seed);
   std::ofstream out(path);
   std::string line;
   for (int s = 0; s < shape.samples; ++s) {
-    line = rng.Uniform() < 0.25 ? "click:1" : "click:0";
-    for (int d = 0; d < shape.dense; ++d) {
-      absl::StrAppendFormat(&line, " dense_feature:%.6g", rng.Uniform());
-    }
-    for (int slot = 1; slot <= shape.slots; ++slot)
-      for (int i = 0; i < shape.ids_a_slot; ++i) absl::StrAppend(&line, " ", slot, ":", KeyOf(DrawId(rng, shape)));
+    const Sample& sample = stream.Next();
+    line = sample.label > 0 ? "click:1" : "click:0";
+    for (const float value : sample.dense) absl::StrAppendFormat(&line, " dense_feature:%.6g", value);
+    for (int i = 0; i < static_cast<int>(sample.ids.size()); ++i)
+      absl::StrAppend(&line, " ", 1 + i / shape.ids_a_slot, ":", stream.KeyAt(i));
     out << line << "\n";
   }
   CHECK(out.good()) << path;
 }
 
-std::string CtrDnnYaml(const std::string& data, int threads) {
-  return "model: dnn\nrunner: {train_data_dir: " + data +
-         ", train_reader_path: criteo_reader, train_batch_size: 1000, thread_num: " + std::to_string(threads) +
+void WriteBinary(const std::string& path, const Shape& shape, uint64_t seed) {
+  SampleStream stream(shape, seed);
+  std::vector<float> labels, dense;
+  std::vector<int64_t> ids;
+  for (int s = 0; s < shape.samples; ++s) {
+    const Sample& sample = stream.Next();
+    labels.push_back(sample.label);
+    dense.insert(dense.end(), sample.dense.begin(), sample.dense.end());
+    ids.insert(ids.end(), sample.ids.begin(), sample.ids.end());
+  }
+  std::ofstream out(path, std::ios::binary);
+  const auto write = [&out](const auto& values) {
+    out.write(reinterpret_cast<const char*>(values.data()),
+              static_cast<std::streamsize>(values.size() * sizeof(values[0])));
+  };
+  write(std::vector<int64_t>{shape.samples, shape.slots, shape.ids_a_slot, shape.dense,
+                             static_cast<int64_t>(SampleStream::SetSize(shape))});
+  write(labels), write(dense), write(ids);
+  CHECK(out.good()) << path;
+}
+
+std::string CtrDnnYaml(const std::string& data, int threads, Reading reading) {
+  return "model: dnn\nrunner: {train_data_dir: " + data + ", train_reader_path: criteo_reader, reader_type: " +
+         (reading == Reading::kStream ? "QueueDataset" : "InmemoryDataset") +
+         ", train_batch_size: 1000, thread_num: " + std::to_string(threads) +
          ", reader_threads: 1}\n"
          "hyper_parameters:\n  optimizer: {class: Adam, learning_rate: 0.0001}\n  sparse_inputs_slots: 27\n"
          "  sparse_feature_dim: 10\n  dense_input_dim: 13\n  fc_sizes: [400, 400, 400]\n";

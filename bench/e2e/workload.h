@@ -14,6 +14,10 @@ namespace regatta::bench {
 
 // How the ids of a slot are drawn.
 enum class Ids { kUniform, kLogUniform };
+// Whether all slots draw from one set of ids, or each from a set of its own.
+enum class Sets { kShared, kOfEachSlot };
+// Whether a job streams the text pass by pass or parses it once, before the first.
+enum class Reading { kStream, kInMemory };
 
 struct Shape {
   int samples = 100'000;
@@ -22,7 +26,13 @@ struct Shape {
   int dense = 13;
   uint64_t vocabulary = 1'000'000;  // distinct ids over all slots
   Ids ids = Ids::kUniform;
+  Sets sets = Sets::kShared;
 };
+
+// CTR-DNN's data: one log-uniform id a slot of half a million.
+Shape CtrDnnShape(int samples);
+// MULTIHOT's: 20 log-uniform ids a slot, each slot with its share of `rows`.
+Shape MultihotShape(int samples, uint64_t rows);
 
 // A folder of its own, removed with its contents.
 class TemporaryFolder {
@@ -38,8 +48,13 @@ class TemporaryFolder {
 // Slot text with labels that depend on the ids a little.
 void WriteSlotText(const std::string& path, const Shape& shape, uint64_t seed);
 
+// The same samples for readers that have no parser: the counts samples, slots, ids a slot, dense, vocabulary as int64;
+// then labels and dense features as float32, and ids counted from 0 within their slot's set (or the shared one) as
+// int64; all sample-major, in this machine's byte order.
+void WriteBinary(const std::string& path, const Shape& shape, uint64_t seed);
+
 // CTR-DNN (26 slots, dim 10, 400-400-400, batch 1000, Adam 1e-4) over `data`.
-std::string CtrDnnYaml(const std::string& data, int threads);
+std::string CtrDnnYaml(const std::string& data, int threads, Reading reading = Reading::kStream);
 // MULTIHOT (26 slots × 20 ids, dim 16, 128-64, batch 1000, shared adagrad) over `data`, in memory.
 std::string MultihotYaml(const std::string& data, int threads);
 

@@ -62,8 +62,10 @@ void GroundTruth::MakeFeatures() {
     const double slope = base::RandomNormal(base::Combine64(options_.seed, 2000 + j), 0);
     for (double normal : normals) {
       const double value = std::exp(std::log(0.1 * kCriteoDiff[j]) + normal) + kCriteoMin[j];
-      features_[j].raw.push_back(static_cast<int64_t>(std::floor(value)));
-      features_[j].effect.push_back(slope * std::tanh(normal));
+      const double raw = std::floor(value);
+      features_[j].raw.push_back(static_cast<int64_t>(raw));
+      // Of the integer that is written, not of what was rounded away: the truth must be in the data.
+      features_[j].effect.push_back(slope * std::tanh(std::log((raw - kCriteoMin[j] + 0.5) / (0.1 * kCriteoDiff[j]))));
     }
   }
 }

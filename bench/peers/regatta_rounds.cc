@@ -1,0 +1,58 @@
+// Regatta's side of the comparisons in bench/peers: one workload, run a pass at a time on one core whenever a line
+// arrives on stdin, so that scripts/bench can alternate it with a peer that does the same.
+//   regatta_rounds write ctr_dnn|multihot PATH SAMPLES    the data: PATH.txt, PATH.bin
+//   regatta_rounds ctr_dnn_text|ctr_dnn_memory|multihot PATH
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <string>
+
+#include "bench/e2e/workload.h"
+#include "worker/blas.h"
+
+namespace regatta::bench {
+namespace {
+
+constexpr uint64_t kMultihotRows = 2'000'000;
+
+int Write(const std::string& work, const std::string& path, int samples) {
+  const Shape shape = work == "multihot" ? MultihotShape(samples, kMultihotRows) : CtrDnnShape(samples);
+  WriteSlotText(path + ".txt", shape, 1);
+  WriteBinary(path + ".bin", shape, 1);
+  return 0;
+}
+
+int Rounds(const std::string& work, const std::string& path) {
+  PinTo(1);
+  TemporaryFolder folder;
+  const std::string data = path + ".txt";
+  const std::string yaml = work == "multihot"
+                               ? MultihotYaml(data, 1)
+                               : CtrDnnYaml(data, 1, work == "ctr_dnn_memory" ? Reading::kInMemory : Reading::kStream);
+  Workload job(folder.path(), yaml, 1);
+  if (work == "multihot") job.Fill(kMultihotRows);
+  job.Pass();
+  std::puts("READY");
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::printf("RATE\t%.1f\n", job.Pass());
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  if (argc == 5 && std::strcmp(argv[1], "write") == 0) return Write(argv[2], argv[3], std::stoi(argv[4]));
+  if (argc == 3) return Rounds(argv[1], argv[2]);
+  std::fprintf(stderr, "regatta_rounds: called by scripts/bench --peers; its source says how\n");
+  return 2;
+}
+
+}  // namespace
+}  // namespace regatta::bench
+
+int main(int argc, char** argv) {
+  regatta::worker::UseKernelsOfThisCpu(argv);
+  regatta::worker::SetLibraryDefaults();
+  return regatta::bench::Main(argc, argv);
+}
