@@ -8,6 +8,7 @@ import reference
 
 class Lr(parity.LogitCase):
     config = "rank/lr"
+    sample = parity.ROOT / "models/rank/lr/data/sample_data/train/sample_train.txt"
     schema = reference.Schema(slots=("feat_idx",), label="label", values="feat_value")
     l2 = 0.01
     options = [f"hyper_parameters.reg={l2}"]
@@ -28,7 +29,6 @@ class LrOfSlots(parity.LogitCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.sample = parity.ROOT / "tests/data/criteo_slots_80.txt"
         cls.yaml = cls.dir / "slots.yaml"
         cls.yaml.write_text("model: lr\nhyper_parameters: {sparse_inputs_slots: 27, dense_input_dim: 13}\n")
 

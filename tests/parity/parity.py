@@ -69,7 +69,8 @@ class ModelCase(unittest.TestCase):
 
     config = None  # the folder below models/, such as "rank/dnn"
     options = ()  # more -o key=value
-    schema = reference.Schema()
+    sample = ROOT / "tests/data/criteo_slots_80.txt"
+    schema = reference.Schema()  # the fields of a line of it
     tables = {}  # name → dim
     dense = {}  # name → shape
     l2 = 0.0  # of rows that a step touches
@@ -92,7 +93,6 @@ class ModelCase(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.dir = pathlib.Path(folder.name)
         cls.likes = {}  # rule options → a save of them
-        cls.sample = ROOT / "models" / cls.config / "data/sample_data/train/sample_train.txt"
         cls.yaml = ROOT / "models" / cls.config / "config.yaml"
 
     def new_path(self, name):
