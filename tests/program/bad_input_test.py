@@ -125,7 +125,7 @@ class BadInputTest(ProgramTest):
     def test_a_loss_that_is_not_a_number_keeps_the_batch(self):
         self.make_job()
         _, err = self.train("-o", "hyper_parameters.optimizer.class=SGD", "-o",
-                            "hyper_parameters.optimizer.learning_rate=1e30", "-o", "runner.nan_policy=clip", code=1)
+                            "hyper_parameters.optimizer.learning_rate=1e6", "-o", "runner.nan_policy=clip", code=1)
         self.assertIn("bad_batch", err)
         self.assertTrue(list((self.folder / "model").glob("bad_batch-*.txt")))
 
