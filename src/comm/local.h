@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "base/aligned_vector.h"
 #include "client/local_client.h"
 #include "comm/communicator.h"
 
@@ -24,7 +25,7 @@ class Local : public Communicator {
  private:
   // What a thread's step views; reused by its next step.
   struct Slot {
-    std::vector<std::vector<float>> rows;
+    std::vector<base::AlignedVector<float>> rows;
     std::vector<base::RowsView<const float>> views;
     std::vector<float> dense;
   };

@@ -14,71 +14,85 @@ void Planner::Plan(const Bags& bags, KeyPlan& plan) {
   const size_t bag_count = bags.offsets.empty() ? 0 : bags.offsets.size() - 1;
   plan.one_id_a_bag = bags.keys.size() == bag_count;
   for (size_t b = 0; plan.one_id_a_bag && b <= bag_count; ++b) plan.one_id_a_bag = bags.offsets[b] == b;
-  Partition(bags.keys, plan);
-  Deduplicate(plan);
-  ListOccurrences(bags, plan);
-}
 
-// A stable counting sort by shard: it groups the keys for the table, and leaves each shard's few entries in cache for
-// the deduplication.
-void Planner::Partition(std::span<const Key> keys, KeyPlan& plan) {
-  entry_begin_.assign(kVirtualShards + 1, 0);
-  for (Key key : keys) ++entry_begin_[base::ShardOf(key) + 1];
-  for (int s = 0; s < kVirtualShards; ++s) entry_begin_[s + 1] += entry_begin_[s];
-  entries_.resize(keys.size());
-  plan.shard_begin.assign(entry_begin_.begin(), entry_begin_.end());  // serves as the cursors first
-  for (uint32_t id = 0; id < keys.size(); ++id) {
-    const Key key = keys[id];
-    entries_[plan.shard_begin[base::ShardOf(key)]++] = {key, id, 0};
-  }
-}
-
-void Planner::Deduplicate(KeyPlan& plan) {
-  plan.keys.resize(entries_.size());
-  plan.row_of.resize(entries_.size());
-  plan.occurrence_begin.assign(entries_.size() + 1, 0);
-  uint32_t rows = 0;
+  Partition(bags);
+  plan.keys.clear();
+  plan.occurrence_begin.assign(1, 0);
+  plan.shard_begin.resize(kVirtualShards + 1);
+  plan.row_of.resize(bags.keys.size());
+  plan.occurrence.resize(bags.keys.size());
+  plan.occurrence_value.resize(bags.values.size());
+  // Shard by shard, so that all but row_of stays in the first-level cache.
   for (int s = 0; s < kVirtualShards; ++s) {
-    plan.shard_begin[s] = rows;
-    const uint32_t begin = entry_begin_[s], end = entry_begin_[s + 1];
-    if (begin == end) continue;
-    const size_t capacity = std::bit_ceil<size_t>(2 * (end - begin));
-    const size_t mask = capacity - 1;
-    if (slots_.size() < capacity) slots_.resize(capacity);
-    std::fill_n(slots_.begin(), capacity, 0);
-    for (uint32_t e = begin; e < end; ++e) {
-      Entry& entry = entries_[e];
-      size_t at = base::KeyHash(entry.key) & mask;
-      while (slots_[at] != 0 && plan.keys[slots_[at] - 1] != entry.key) at = (at + 1) & mask;
-      if (slots_[at] == 0) {
-        plan.keys[rows] = entry.key;
-        slots_[at] = ++rows;
-      }
-      entry.row = slots_[at] - 1;
-      plan.row_of[entry.id] = entry.row;
-      ++plan.occurrence_begin[entry.row + 1];
+    const uint32_t first_row = static_cast<uint32_t>(plan.keys.size());
+    plan.shard_begin[s] = first_row;
+    const std::span<const Entry> entries(entries_.data() + entry_begin_[s], entries_.data() + entry_begin_[s + 1]);
+    if (entries.empty()) continue;
+    Deduplicate(entries, plan);
+    ListOccurrences(entries, first_row, bags.values, plan);
+  }
+  plan.shard_begin[kVirtualShards] = static_cast<uint32_t>(plan.keys.size());
+}
+
+// A stable counting sort by shard: it groups the keys for the table, and makes the deduplication one of few keys.
+void Planner::Partition(const Bags& bags) {
+  entry_begin_.assign(kVirtualShards + 1, 0);
+  for (const Key key : bags.keys) ++entry_begin_[base::ShardOf(key) + 1];
+  for (int s = 0; s < kVirtualShards; ++s) entry_begin_[s + 1] += entry_begin_[s];
+  entries_.resize(bags.keys.size());
+  cursor_.assign(entry_begin_.begin(), entry_begin_.end());
+  for (uint32_t bag = 0; bag + 1 < bags.offsets.size(); ++bag) {
+    for (uint32_t id = bags.offsets[bag]; id < bags.offsets[bag + 1]; ++id) {
+      const Key key = bags.keys[id];
+      entries_[cursor_[base::ShardOf(key)]++] = {key, id, bag};
     }
   }
-  plan.shard_begin[kVirtualShards] = rows;
-  plan.keys.resize(rows);
-  plan.occurrence_begin.resize(rows + 1);
-  for (uint32_t u = 0; u < rows; ++u) plan.occurrence_begin[u + 1] += plan.occurrence_begin[u];
 }
 
-void Planner::ListOccurrences(const Bags& bags, KeyPlan& plan) {
-  const bool weighted = !bags.values.empty();
-  if (!plan.one_id_a_bag) {
-    bag_of_.resize(bags.keys.size());
-    for (uint32_t b = 0; b + 1 < bags.offsets.size(); ++b)
-      std::fill(bag_of_.begin() + bags.offsets[b], bag_of_.begin() + bags.offsets[b + 1], b);
+// Appends the distinct keys, and the number of each one's occurrences (to occurrence_begin, behind the key's place).
+void Planner::Deduplicate(std::span<const Entry> entries, KeyPlan& plan) {
+  const int bits = std::bit_width(2 * entries.size() - 1);
+  if (slots_.size() < size_t{1} << bits) slots_.resize(size_t{1} << bits);
+  std::fill_n(slots_.begin(), size_t{1} << bits, 0);
+  row_.resize(std::max(row_.size(), entries.size()));
+  uint32_t rows = static_cast<uint32_t>(plan.keys.size());
+  plan.keys.resize(rows + entries.size());
+  plan.occurrence_begin.resize(rows + entries.size() + 1);
+  Key* const keys = plan.keys.data();
+  uint32_t* const count = plan.occurrence_begin.data() + 1;
+  const size_t mask = (size_t{1} << bits) - 1;
+  for (size_t e = 0; e < entries.size(); ++e) {
+    const Key key = entries[e].key;
+    size_t at = key * 0x9E3779B97F4A7C15ULL >> (64 - bits);  // cheaper than KeyHash, and of a shard's keys as good
+    while (slots_[at] != 0 && keys[slots_[at] - 1] != key) at = (at + 1) & mask;
+    if (slots_[at] == 0) {
+      keys[rows] = key;
+      count[rows] = 0;
+      slots_[at] = ++rows;
+    }
+    const uint32_t row = slots_[at] - 1;
+    ++count[row];
+    row_[e] = row;
+    plan.row_of[entries[e].id] = row;
   }
-  plan.occurrence.resize(entries_.size());
-  plan.occurrence_value.resize(weighted ? entries_.size() : 0);
-  counts_.assign(plan.occurrence_begin.begin(), plan.occurrence_begin.end());
-  for (const Entry& entry : entries_) {
-    const uint32_t at = counts_[entry.row]++;
-    plan.occurrence[at] = plan.one_id_a_bag ? entry.id : bag_of_[entry.id];
-    if (weighted) plan.occurrence_value[at] = bags.values[entry.id];
+  plan.keys.resize(rows);
+  plan.occurrence_begin.resize(rows + 1);
+}
+
+// Turns the counts behind first_row into begins, and lists the bags.
+void Planner::ListOccurrences(std::span<const Entry> entries, uint32_t first_row, std::span<const float> values,
+                              KeyPlan& plan) {
+  const uint32_t rows = static_cast<uint32_t>(plan.keys.size()) - first_row;
+  uint32_t* const begin = plan.occurrence_begin.data() + first_row;
+  cursor_.resize(std::max<size_t>(cursor_.size(), rows));
+  for (uint32_t u = 0; u < rows; ++u) {
+    cursor_[u] = begin[u];
+    begin[u + 1] += begin[u];
+  }
+  for (size_t e = 0; e < entries.size(); ++e) {
+    const uint32_t at = cursor_[row_[e] - first_row]++;
+    plan.occurrence[at] = entries[e].bag;
+    if (!values.empty()) plan.occurrence_value[at] = values[entries[e].id];
   }
 }
 

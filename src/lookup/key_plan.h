@@ -43,18 +43,20 @@ class Planner {
  private:
   struct Entry {
     base::Key key;
-    uint32_t id;   // place in Bags::keys
-    uint32_t row;  // place among the distinct keys
+    uint32_t id;  // place in Bags::keys
+    uint32_t bag;
   };
-  void Partition(std::span<const base::Key> keys, KeyPlan& plan);
-  void Deduplicate(KeyPlan& plan);
-  void ListOccurrences(const Bags& bags, KeyPlan& plan);
+  void Partition(const Bags& bags);
+  void Deduplicate(std::span<const Entry> entries, KeyPlan& plan);
+  void ListOccurrences(std::span<const Entry> entries, uint32_t first_row, std::span<const float> values,
+                       KeyPlan& plan);
 
   std::vector<Entry> entries_;         // grouped by shard, in order of id
   std::vector<uint32_t> entry_begin_;  // kVirtualShards + 1
-  std::vector<uint32_t> bag_of_;
-  std::vector<uint32_t> counts_;
-  std::vector<uint32_t> slots_;  // a small hash table reused for every shard: row + 1, 0 = empty
+  std::vector<uint32_t> cursor_;
+  // Of one shard, reused for each.
+  std::vector<uint32_t> slots_;  // a small hash table: row + 1, 0 = empty
+  std::vector<uint32_t> row_;    // of each entry
 };
 
 }  // namespace regatta::lookup

@@ -31,9 +31,21 @@ inline void CopyRow(const float* from, int width, float* to) {
 
 constexpr uint32_t kAhead = 16;
 
+// bag / slots by a multiplication: exact for all of 32 bits.
+class SampleOf {
+ public:
+  explicit SampleOf(uint32_t slots) : inverse_(slots == 1 ? 0 : ~uint64_t{0} / slots + 1) {}
+  uint32_t operator()(uint32_t bag) const {
+    return inverse_ == 0 ? bag : static_cast<uint32_t>(static_cast<unsigned __int128>(inverse_) * bag >> 64);
+  }
+
+ private:
+  uint64_t inverse_;
+};
+
 template <int kWidth>
 [[gnu::always_inline]] inline void GatherBody(const KeyPlan& plan, Pooling pooling, const RowsView<const float>& rows,
-                       const BagMatrix<float>& out) {
+                                              const BagMatrix<float>& out) {
   const int width = rows.width;
   const uint32_t* row_of = plan.row_of.data();
   const uint32_t ids = static_cast<uint32_t>(plan.row_of.size());
@@ -66,10 +78,11 @@ template <int kWidth>
 
 template <int kWidth>
 [[gnu::always_inline]] inline void MergeBody(const KeyPlan& plan, Pooling pooling, const BagMatrix<const float>& bags,
-                      const RowsView<float>& out) {
+                                             const RowsView<float>& out) {
   const int width = out.width;
   const bool weighted = !plan.occurrence_value.empty();
-  const uint32_t slots = static_cast<uint32_t>(bags.slots);
+  const SampleOf sample_of(static_cast<uint32_t>(bags.slots));
+  const int64_t beside = bags.stride - int64_t{bags.slots} * width;  // of a sample's row, behind its bags
   const uint32_t* occurrence = plan.occurrence.data();
   for (size_t u = 0; u < plan.keys.size(); ++u) {
     float sum[kWidth == kAny ? 1 : kWidth];
@@ -77,8 +90,7 @@ template <int kWidth>
     for (int j = 0; j < (kWidth == kAny ? width : kWidth); ++j) to[j] = 0;
     for (uint32_t o = plan.occurrence_begin[u]; o < plan.occurrence_begin[u + 1]; ++o) {
       const uint32_t bag = occurrence[o];
-      const uint32_t sample = bag / slots;
-      const float* from = bags.data + sample * bags.stride + (bag - sample * slots) * width;
+      const float* from = bags.data + int64_t{bag} * width + sample_of(bag) * beside;
       if (!weighted && pooling == Pooling::kSum) {
         AddRow<kWidth>(from, width, to);
         continue;
