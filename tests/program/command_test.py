@@ -49,6 +49,11 @@ class CommandTest(ProgramTest):
         names = {e["name"] for e in json.loads((self.folder / "out.json").read_text())["traceEvents"]}
         self.assertLessEqual({"plan", "pull", "gather", "forward", "backward", "merge", "commit"}, names)
 
+    def test_dataset_debug_prints_a_profile(self):
+        self.make_job(files=1)
+        out, _ = self.run_regatta("train", "-m", "config.yaml", "-o", "runner.dataset_debug=True")
+        self.assertRegex(out, r"dataset profile of epoch 1 .*read .* parse ")
+
     def test_validation_marks_the_best_epoch_and_stops_early(self):
         self.make_job()
         out, _ = self.run_regatta("train", "-m", "config.yaml", "-o", "runner.test_data_dir=train", "-o",
