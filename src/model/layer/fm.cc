@@ -8,8 +8,8 @@ Fm::Fm(ModelSpec& spec, int dim) : dim_(dim), fields_(spec.slots() + spec.schema
   const Init init = Init::Normal(0.1 / std::sqrt(dim));
   weight_ = spec.AddEmbedding({.table = "embedding_one", .dim = 1, .init = init});
   vector_ = spec.AddEmbedding({.table = "embedding", .dim = dim, .init = init});
-  dense_weight_ = spec.AddDense("dense_w_one", {spec.schema.dense_dim}, Init::Constant(1));
-  dense_vector_ = spec.AddDense("dense_w", {1, spec.schema.dense_dim, dim}, Init::Constant(1));
+  dense_weight_ = spec.AddDense("dense_w_one", {spec.schema.dense_dim}, init);
+  dense_vector_ = spec.AddDense("dense_w", {1, spec.schema.dense_dim, dim}, init);
 }
 
 torch::Tensor Fm::Fields(const Input& in) const {

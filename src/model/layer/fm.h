@@ -1,5 +1,6 @@
 // The factorisation machine's terms over sparse slots and dense features, as PaddleRec's fm and deepfm have them:
-// a weight and a vector per id, a weight and a vector per dense feature.
+// a weight and a vector per id, a weight and a vector per dense feature. All start small; PaddleRec starts the dense
+// features' at 1, which gives features above 1 logits of tens and training a bad start.
 #pragma once
 
 #include <torch/torch.h>
