@@ -2,6 +2,7 @@
 // bytes stored, dense Adam printed. Everything on one core. --quick measures fewer rounds.
 #include <sched.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -62,15 +63,28 @@ void Push(table::SparseTable& table, const table::GroupedKeys& keys, const std::
   OrDie(table.Push(push, {.samples = 1000}));
 }
 
+struct Pause {
+  double wall = 0;
+  double cpu = 0;  // what is left of it when the machine is busy with others
+};
+
+double CpuSeconds() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
 // Adds rows [begin, end); the longest single push in seconds.
-double Grow(table::SparseTable& table, uint64_t begin, uint64_t end) {
+Pause Grow(table::SparseTable& table, uint64_t begin, uint64_t end) {
   const std::vector<float> grads(kBatch * kDim, 1.0f);
-  double longest = 0;
+  Pause longest;
   while (begin < end) {
     std::vector<base::Key> keys;
     for (; begin < end && keys.size() < kBatch; ++begin) keys.push_back(KeyAt(begin));
     const table::GroupedKeys grouped(std::move(keys));
-    longest = std::max(longest, bench::Seconds([&] { Push(table, grouped, grads); }));
+    const double start = CpuSeconds();
+    longest.wall = std::max(longest.wall, bench::Seconds([&] { Push(table, grouped, grads); }));
+    longest.cpu = std::max(longest.cpu, CpuSeconds() - start);
   }
   return longest;
 }
@@ -92,7 +106,11 @@ class Gather {
     map_ = p;
     rows_ = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(p) + huge - 1) / huge * huge);
     madvise(rows_, bytes_, MADV_HUGEPAGE);
-    std::memset(rows_, 1, bytes_);
+    std::vector<double> touches;
+    for (uint64_t at = 0; at + huge <= bytes_; at += huge) {
+      touches.push_back(bench::Seconds([&] { std::memset(reinterpret_cast<char*>(rows_) + at, 1, huge); }));
+    }
+    std::printf("first touch of a huge page by this system: %.2f ms\n", bench::Median(touches) * 1e3);
   }
   ~Gather() { munmap(map_, mapped_); }
 
@@ -115,7 +133,7 @@ class Gather {
 
 void LookupRows(uint64_t rows, int rounds) {
   auto table = MakeTable();
-  const double pause = Grow(*table, 0, rows);
+  const Pause pause = Grow(*table, 0, rows);
   constexpr int kBatches = 24;
   base::Rng rng(1);
   std::vector<table::GroupedKeys> batches;
@@ -152,7 +170,8 @@ void LookupRows(uint64_t rows, int rounds) {
     }));
   };
   const std::string size = std::to_string(rows / 1'000'000) + "M rows";
-  std::printf("longest push of %zu new rows while growing to %s: %.2f ms\n", kBatch, size.c_str(), pause * 1e3);
+  std::printf("longest push of %zu new rows while growing to %s: %.2f ms (%.2f ms of CPU)\n", kBatch, size.c_str(),
+              pause.wall * 1e3, pause.cpu * 1e3);
   bench::Print(bench::Compare("sparse pull, " + size, "M rows/s", 0.30, rounds, pull, bound));
   bench::Print(bench::Compare("sparse push std_adagrad, " + size, "M rows/s", 0.20, rounds, push, bound));
 }
@@ -163,20 +182,22 @@ void Memory() {
   constexpr uint64_t kSteps = 30;
   auto table = MakeTable();
   std::vector<double> bytes;
-  double longest = 0;
+  Pause longest;
   const uint64_t before = ResidentBytes();
   uint64_t rows = 0;
   double mean = 0;
   for (uint64_t i = 0; i <= kSteps; ++i) {
     const uint64_t target = kFirst + (kLast - kFirst) * i / kSteps;
-    longest = std::max(longest, Grow(*table, rows, target));
+    const Pause pause = Grow(*table, rows, target);
+    longest = {std::max(longest.wall, pause.wall), std::max(longest.cpu, pause.cpu)};
     rows = target;
     bytes.push_back(static_cast<double>(ResidentBytes() - before) / static_cast<double>(rows));
     mean += bytes.back() / (kSteps + 1);
   }
-  std::printf("bytes a row: %.1f at 1M rows, %.1f at 16M, %.1f … %.1f on the way; longest push %.2f ms\n",
-              bytes.front(), bytes.back(), *std::min_element(bytes.begin(), bytes.end()),
-              *std::max_element(bytes.begin(), bytes.end()), longest * 1e3);
+  std::printf(
+      "bytes a row: %.1f at 1M rows, %.1f at 16M, %.1f … %.1f on the way; longest push %.2f ms (%.2f ms of CPU)\n",
+      bytes.front(), bytes.back(), *std::min_element(bytes.begin(), bytes.end()),
+      *std::max_element(bytes.begin(), bytes.end()), longest.wall * 1e3, longest.cpu * 1e3);
   const double stored = static_cast<double>(kRowBytes);
   bench::Print(
       {"table memory per row, 1M to 16M rows", "bytes", mean, stored, mean / stored, 1.35, bench::Better::kLower});

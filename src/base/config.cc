@@ -312,7 +312,7 @@ absl::StatusOr<std::string> Config::String(std::string_view path, std::string_vi
   }
   ASSIGN_OR_RETURN(const Value* value, Find(path, "a text"));
   if (value) {
-    const bool typed = value->origin.kind == OriginKind::kOverride;
+    const bool typed = value->origin.kind == OriginKind::kOverride && !value->raw.empty();  // not a part of a {map}
     if (typed && value->node.quoting != YamlNode::Quoting::kQuoted) {
       text = value->raw;
     } else if (IsScalar(value->node)) {

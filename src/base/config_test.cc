@@ -313,5 +313,13 @@ TEST(Params, AModelsOwnRuleIsAnErrorAtTheKey) {
             "jobs/c.yaml:2: hyper_parameters.fc_sizes is the list []: want at least one layer");
 }
 
+TEST(Config, PartsOfAMapGivenToOAreTexts) {
+  auto config = Config::Parse("a: {b: x}\n", "c.yaml");
+  ASSERT_TRUE(config.ok());
+  ASSERT_TRUE(config->Override("a={b: exponential, c: 3}").ok());
+  EXPECT_EQ(config->String("a.b", "").value(), "exponential");
+  EXPECT_EQ(config->Int("a.c", 0).value(), 3);
+}
+
 }  // namespace
 }  // namespace regatta::base

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/nearest.h"
+#include "cli/checkpoint_command.h"
+#include "cli/data_command.h"
 #include "cli/version_command.h"
 #include "cli/worker_command.h"
 #include "runner/key_table.h"
@@ -58,6 +60,8 @@ int Run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", regatta::cli::VersionText());
   AddWorkerVerbs(app);
+  regatta::cli::AddDataCommand(app, exit_code);
+  regatta::cli::AddCheckpointCommand(app, exit_code);
   app.add_subcommand("version", "what this build is")->callback([] { std::cout << regatta::cli::VersionText(); });
   if (argc < 2) {
     std::cout << app.help();

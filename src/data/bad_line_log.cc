@@ -37,11 +37,11 @@ absl::Status BadLineLog::Count(const SampleBlock& block) {
     Keep(absl::StrCat(reason, "\t", absl::CHexEscape(bad.text), "\n"));
   }
   if (quarantine_ != nullptr && !quarantine_->Flush().ok()) quarantine_full_ = true;
-  const uint64_t allowed = max_bad_lines_ != 0 ? max_bad_lines_ : std::max<uint64_t>(100, lines_ / 100);
+  const uint64_t allowed = max_bad_lines_.value_or(std::max<uint64_t>(100, lines_ / 100));
   if (bad_lines_ <= allowed) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       bad_lines_, " of ", lines_, " lines are bad, more than the ", allowed,
-      max_bad_lines_ != 0 ? "" : " (1%, at least 100)", " that runner.max_bad_lines allows; the first are:",
+      max_bad_lines_.has_value() ? "" : " (1%, at least 100)", " that runner.max_bad_lines allows; the first are:",
       first_reasons_, quarantine_path_.empty() ? "" : absl::StrCat("\nmore of them: ", quarantine_path_)));
 }
 

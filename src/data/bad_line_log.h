@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ class BadLineLog {
 
   const std::vector<std::string> files_;
   const std::string pipe_command_;
-  const uint64_t max_bad_lines_;
+  const std::optional<uint64_t> max_bad_lines_;
   const std::string quarantine_path_;
   const uint64_t quarantine_max_bytes_;
 

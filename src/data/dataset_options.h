@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct DatasetOptions {
   std::string working_folder;        // the command runs there; "" = ours
   double pipe_timeout_seconds = 60;  // a command that neither reads nor prints for so long is killed
 
-  uint64_t max_bad_lines = 0;  // 0 = 1% of the lines read, at least 100
+  std::optional<uint64_t> max_bad_lines;  // nothing = 1% of the lines read, at least 100
   uint64_t max_line_bytes = 8 << 20;
   std::string quarantine_path;  // "" = bad lines are not kept
   uint64_t quarantine_max_bytes = 16 << 20;

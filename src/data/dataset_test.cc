@@ -310,6 +310,9 @@ TEST_F(DatasetTest, AnEmptyFileAloneIsAnErrorAndAMissingOneIsNamed) {
   EXPECT_EQ(ReadPass().status.message(), "no good sample: " + path + " hold no line");
   options_.files.push_back("/nowhere/x");
   EXPECT_EQ(ReadPass().status.message(), "cannot open /nowhere/x: No such file or directory");
+  auto dataset = MakeDataset(options_).value();
+  EXPECT_FALSE(dataset->BeginPass({}).ok());
+  EXPECT_EQ(*dataset->Next(), nullptr) << "a pass that did not begin is at its end";
 }
 
 TEST_F(DatasetTest, BinaryGarbageIsBadLines) {

@@ -51,7 +51,7 @@ double GroundTruth::Normalised(int feature, uint16_t quantile) const {
   return (static_cast<double>(Raw(feature, quantile)) - kCriteoMin[feature]) / kCriteoDiff[feature];
 }
 
-// Log-normal counts whose median is a tenth of the feature's range, and a smooth effect that saturates.
+// Log-normal counts around half of the feature's range, and an effect that saturates: what a small net can learn.
 void GroundTruth::MakeFeatures() {
   features_.resize(static_cast<size_t>(options_.dense));
   for (size_t j = 0; j < features_.size(); ++j) {
@@ -61,9 +61,9 @@ void GroundTruth::MakeFeatures() {
     std::sort(normals.begin(), normals.end());
     const double slope = base::RandomNormal(base::Combine64(options_.seed, 2000 + j), 0);
     for (double normal : normals) {
-      const double value = std::exp(std::log(0.1 * kCriteoDiff[j]) + normal) + kCriteoMin[j];
+      const double value = 0.5 * kCriteoDiff[j] * std::exp(0.8 * normal) + kCriteoMin[j];
       features_[j].raw.push_back(static_cast<int64_t>(std::floor(value)));
-      features_[j].effect.push_back(slope * std::tanh(normal));
+      features_[j].effect.push_back(slope * std::tanh((value - kCriteoMin[j]) / kCriteoDiff[j]));
     }
   }
 }

@@ -15,14 +15,14 @@ struct TruthOptions {
   uint64_t seed = 1;
   int slots = 26;
   int dense = 13;        // 0 or 13
-  uint64_t ids = 400;    // of the largest slot; slots have from 10 to that many, geometrically
+  uint64_t ids = 100;    // of the largest slot; slots have from 10 to that many, geometrically
   int ids_per_slot = 1;  // of a sample
   double zipf = 1.05;    // exponent of the ids' frequencies
   double missing = 0;    // share of (sample, slot) without an id
   double click_rate = 0.25;
-  double signal = 1.45;      // standard deviation of the logit: how much there is to learn
-  double dense_share = 0.2;  // of the logit's variance
-  double cross_share = 0.1;
+  double signal = 1.4;       // standard deviation of the logit: how much there is to learn
+  double dense_share = 0.1;  // of the logit's variance
+  double cross_share = 0.03;
 };
 
 struct TrueSample {
@@ -63,7 +63,7 @@ class GroundTruth {
     double linear = 0, dense = 0, cross = 0;
   };
   static constexpr int kCrossRank = 2;
-  static constexpr int kCrossPairs = 6;
+  static constexpr int kCrossPairs = 2;
   static constexpr int kGuide = 1 << 14;
 
   explicit GroundTruth(const TruthOptions& options) : options_(options) {}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/random.h"
@@ -21,7 +22,11 @@ InMemoryDataset::InMemoryDataset(const DatasetOptions& options, const FormatEntr
     : options_(options), format_(format) {}
 
 void InMemoryDataset::Keep(std::unique_ptr<SampleBlock> block) {
-  if (block->size == 0) return;
+  if (block->size == 0) {
+    carried_bytes_ += block->disk_bytes;
+    return;
+  }
+  block->disk_bytes += std::exchange(carried_bytes_, 0);
   block->keys.ShrinkToFit(), block->ends.ShrinkToFit(), block->values.ShrinkToFit(), block->dense.ShrinkToFit();
   block->labels.ShrinkToFit(), block->weights.ShrinkToFit(), block->users.ShrinkToFit();
   block->bad.clear();
@@ -34,6 +39,7 @@ absl::Status InMemoryDataset::Load() {
   const Clock::time_point start = Clock::now();
   blocks_.clear(), order_.clear();
   bad_lines_ = 0;
+  carried_bytes_ = 0;
   OrderedReader reader(options_, format_, reader_times_);
   BadLineLog bad_lines(options_);
   RETURN_IF_ERROR(reader.Start());

@@ -42,6 +42,7 @@ class InMemoryDataset final : public Dataset {
   bool loaded_ = false;
   std::vector<std::unique_ptr<SampleBlock>> blocks_;
   std::vector<SampleRef> order_;
+  uint64_t carried_bytes_ = 0;  // of blocks without a good sample: the next block's
   base::DataPosition done_;
   std::atomic<bool> in_pass_{false};
 

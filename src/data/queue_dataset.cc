@@ -27,7 +27,8 @@ absl::Status QueueDataset::BeginPass(const base::DataPosition& done) {
     block_at_ = 0;
     done_ = done;
     next_batch_ = carried_bytes_ = 0;
-    at_end_ = read_all_ = false;
+    at_end_ = true;  // until the readers run
+    read_all_ = false;
     status_ = absl::OkStatus();
   }
   bytes_done_ = samples_ = bad_count_ = 0;
@@ -35,6 +36,8 @@ absl::Status QueueDataset::BeginPass(const base::DataPosition& done) {
   reader_times_.read = reader_times_.parse = reader_times_.blocked = 0;
   RETURN_IF_ERROR(reader_->Start());
   bytes_total_ = reader_->bytes_total();
+  base::MutexLock lock(merge_mu_);
+  at_end_ = false;
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -81,7 +82,8 @@ TEST(SparseTable, ATrainingPullOfAnUnbornRowGivesItsBirthValueAndCreatesNothing)
     EXPECT_LT(w, 1e-4f);
     EXPECT_NE(w, 0);
   }
-  ASSERT_TRUE(Push(*table, keys, std::vector<float>(before.size(), 0.0f)).ok());  // born, not moved
+  EXPECT_EQ(std::set<float>(before.begin(), before.end()).size(), before.size());  // every key and element its own
+  ASSERT_TRUE(Push(*table, keys, std::vector<float>(before.size(), 0.0f)).ok());   // born, not moved
   EXPECT_EQ(table->rows(), 4u);
   EXPECT_EQ(Pull(*table, keys), before);
 }

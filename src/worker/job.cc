@@ -34,7 +34,10 @@ absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args) {
   auto job = std::make_unique<Job>(args, std::move(config));
   ASSIGN_OR_RETURN(job->run, runner::ParseRunConfig(job->config, job->remarks));
   base::Params params(job->config, "hyper_parameters");
-  ASSIGN_OR_RETURN(job->model, model::MakeModel(job->run.model, params));
+  auto model = model::MakeModel(job->run.model, params);
+  if (!model.ok())
+    return absl::IsNotFound(model.status()) ? base::Annotate(model.status(), args.config) : model.status();
+  job->model = *std::move(model);
   ASSIGN_OR_RETURN(job->table_configs, ConfigureTables(job->model->spec(), job->run, job->config, job->remarks));
   RETURN_IF_ERROR(runner::CheckNoUnknown(job->config, job->remarks));
   ASSIGN_OR_RETURN(job->tables, ModelTableSet::Create(job->table_configs));
@@ -71,7 +74,7 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   options.pipe_command = runner.pipe_command;
   options.pipe_shell = runner.pipe_shell ? data::PipeShell::kYes : data::PipeShell::kNo;
   options.working_folder = job.config.folder();
-  options.max_bad_lines = runner.max_bad_lines < 0 ? 0 : static_cast<uint64_t>(runner.max_bad_lines);
+  if (runner.max_bad_lines >= 0) options.max_bad_lines = static_cast<uint64_t>(runner.max_bad_lines);
   options.max_line_bytes = static_cast<uint64_t>(runner.max_line_bytes);
   result.settings_hash = SettingsHash(options);
   if (train) options.quarantine_path = runner.model_save_path + "/bad_lines.txt";

@@ -174,6 +174,7 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
   train::EpochReport report = meter_->Epoch("epoch");
   report.bad_lines = data_.dataset->progress().bad_lines;
   reporter_.Epoch(report);
+  if (job_.run.runner.dataset_debug) SayProfile(data_.dataset->progress(), report.seconds);
   if (const uint64_t skipped = job_.tables.skipped_gradients(); skipped > 0)
     LOG(WARNING) << skipped << " row gradients so far held NaN or Inf and were skipped (runner.nan_policy)";
   RETURN_IF_ERROR(
@@ -182,6 +183,15 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
   return Validate();
+}
+
+// Seconds of the reading threads and of the steps that waited for them.
+void TrainRun::SayProfile(const data::Progress& progress, double seconds) {
+  reporter_.Note(absl::StrFormat(
+      "dataset profile of epoch %d (%.2f s): read %.2f s, parse %.2f s, blocked %.2f s, merge %.2f s, waited for data "
+      "%.2f s; %d samples, %d bad lines",
+      epoch_, seconds, progress.read_seconds, progress.parse_seconds, progress.blocked_seconds, progress.merge_seconds,
+      progress.wait_seconds, progress.samples, progress.bad_lines));
 }
 
 absl::Status TrainRun::Validate() {

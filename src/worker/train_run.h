@@ -36,6 +36,7 @@ class TrainRun : private train::PassObserver {
   absl::Status WarmStart();
   absl::StatusOr<RunEnd> RunEpochs();
   absl::Status FinishEpoch(const train::PassEnd& end);
+  void SayProfile(const data::Progress& progress, double seconds);
   absl::Status Validate();
   bool ShouldStopEarly() const;
   absl::Status SaveAndStop(const train::PassEnd& end, const char* why);

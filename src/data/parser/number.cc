@@ -54,9 +54,10 @@ bool ParseId(const char* begin, const char* end, uint64_t* id) {
 bool ParseDecimal(const char* begin, const char* end, float* value) {
   if (begin >= end) return false;
   if (ScanDecimal(begin, value) == end) return true;
-  if (*begin == '+') ++begin;
+  const bool plus = *begin == '+';
+  begin += plus;
   // fast_float takes "nan" and "inf" too.
-  const char* digits = begin != end && *begin == '-' && *(begin - 1) != '+' ? begin + 1 : begin;
+  const char* const digits = begin < end && *begin == '-' && !plus ? begin + 1 : begin;
   if (digits == end || (static_cast<unsigned char>(*digits - '0') > 9 && *digits != '.')) return false;
   double wide = 0;
   const auto result = fast_float::from_chars(begin, end, wide);

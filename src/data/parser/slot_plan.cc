@@ -24,7 +24,6 @@ Token MakeToken(std::string_view prefix) {
   if (prefix.size() > 8) {
     token.tail_at = token.length - 8;
     token.tail = number::Load8(prefix.data() + token.tail_at);
-    token.tail_mask = ~uint64_t{0};
   }
   return token;
 }

@@ -24,9 +24,9 @@ class SlotPlan {
   };
 
   struct Token {
-    // The separator, name and colon in front of the value, as two 8-byte words that may overlap.
+    // The separator, name and colon in front of the value: up to 8 bytes, or two 8-byte words that overlap.
     uint64_t head = 0, head_mask = 0;
-    uint64_t tail = 0, tail_mask = 0;
+    uint64_t tail = 0;
     uint32_t tail_at = 0;
     uint32_t length = 0;
     uint32_t to = 0;  // index in its target

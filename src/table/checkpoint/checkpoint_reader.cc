@@ -241,6 +241,7 @@ absl::Status CheckpointReader::ReadDense(uint32_t array, uint64_t begin, std::sp
   if (!manifest_->dense || array > manifest_->dense->state_count || begin > manifest_->dense->size ||
       out.size() > manifest_->dense->size - begin)
     return absl::OutOfRangeError(absl::StrCat(folder_, " holds no such dense elements"));
+  if (out.empty()) return absl::OkStatus();
   const uint64_t end = begin + out.size();
   BlockReader blocks(kReadWindow);
   for (const DenseExtent& e : manifest_->dense->extents) {

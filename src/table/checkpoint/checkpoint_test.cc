@@ -197,7 +197,7 @@ TEST(Checkpoint, ReadsOneRowAndDenseRanges) {
            {0, 1}, {4095, 2}, {4096, 4096}, {5000, 20000}, {89990, 14}, {90004, 0}}) {
     std::vector<float> out(size);
     ASSERT_EQ(reader->ReadDense(2, begin, out), absl::OkStatus()) << begin;
-    EXPECT_EQ(0, std::memcmp(out.data(), model.dense->State(1).data() + begin, size * 4));
+    EXPECT_TRUE(size == 0 || std::memcmp(out.data(), model.dense->State(1).data() + begin, size * 4) == 0);
   }
   std::vector<float> out(2);
   EXPECT_FALSE(reader->ReadDense(0, 90003, out).ok());

@@ -132,7 +132,7 @@ absl::Status BlockReader::Ensure(size_t bytes) {
   if (end_ - begin_ >= bytes) return absl::OkStatus();
   if (words_.size() * 8 < std::max(bytes, window_)) {
     std::vector<uint64_t> larger((std::max(bytes, window_) + 7) / 8);
-    std::memcpy(larger.data(), buffer() + begin_, end_ - begin_);
+    if (end_ > begin_) std::memcpy(larger.data(), buffer() + begin_, end_ - begin_);
     words_.swap(larger);
   } else {
     std::memmove(buffer(), buffer() + begin_, end_ - begin_);

@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<float>> ReadFloats(const NpzReader& npz, const std::s
     return absl::InvalidArgumentError(
         absl::StrCat("array ", name, " has shape ", ShapeText(array.shape), "; want ", ShapeText(shape)));
   std::vector<float> values(array.data.size() / sizeof(float));
-  std::memcpy(values.data(), array.data.data(), array.data.size());
+  if (!values.empty()) std::memcpy(values.data(), array.data.data(), array.data.size());
   return values;
 }
 
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<uint64_t>> ReadNumbers(const NpzReader& npz, const st
     return absl::InvalidArgumentError(
         absl::StrCat("array ", name, " has shape ", ShapeText(array.shape), "; want ", dimensions, " dimensions"));
   std::vector<uint64_t> values(array.data.size() / sizeof(uint64_t));
-  std::memcpy(values.data(), array.data.data(), array.data.size());
+  if (!values.empty()) std::memcpy(values.data(), array.data.data(), array.data.size());
   if (array.dtype == "<i8")
     for (const uint64_t v : values)
       if (v >> 63)

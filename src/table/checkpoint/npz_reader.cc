@@ -35,7 +35,7 @@ class MemorySource final : public NpzReader::Source {
   uint64_t size() const override { return bytes_.size(); }
   absl::Status ReadAt(uint64_t offset, void* out, size_t size) const override {
     if (offset > bytes_.size() || size > bytes_.size() - offset) return Damaged("it ends too early");
-    std::memcpy(out, bytes_.data() + offset, size);
+    if (size > 0) std::memcpy(out, bytes_.data() + offset, size);
     return absl::OkStatus();
   }
 

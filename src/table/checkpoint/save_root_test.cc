@@ -1,5 +1,6 @@
 #include "table/checkpoint/save_root.h"
 
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -256,6 +257,29 @@ TEST(SaveRoot, AFailedSaveLeavesEverythingEarlierIntact) {
   EXPECT_TRUE(absl::StrContains(status.message(), folder / "1")) << status;
   EXPECT_EQ(FilesIn(folder.path()), before);
   EXPECT_EQ(root->SaveEpoch(1, model.view(), At(1, 10)), absl::OkStatus());
+}
+
+// A real full disk, where one can be made.
+TEST(SaveRoot, ASmallDiskIsFoundTooSmallBeforeAnythingIsTouched) {
+  TestFolder folder;
+  ASSERT_TRUE(base::MakeFolders(folder / "disk").ok());
+  if (mount("none", (folder / "disk").c_str(), "tmpfs", 0, "size=4m") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
+  TestModel model;
+  absl::Status status;
+  std::map<std::string, std::string> before, after;
+  {
+    auto root = MustOpen(folder / "disk", OpenMode::kFresh);
+    model.FillRandom(1000, 1);
+    EXPECT_EQ(root->SaveEpoch(0, model.view(), At(0, 10)), absl::OkStatus());
+    before = FilesIn(folder / "disk");
+    model.FillRandom(60000, 2);  // 60000 × 76 bytes
+    status = root->SaveEpoch(1, model.view(), At(1, 10));
+    after = FilesIn(folder / "disk");
+  }
+  EXPECT_EQ(umount((folder / "disk").c_str()), 0);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "bytes are needed")) << status;
+  EXPECT_EQ(before, after);
 }
 
 TEST(SaveRoot, NamesThePathThatItMayNotWrite) {

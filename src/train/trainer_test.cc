@@ -1,0 +1,235 @@
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+
+#include "base/mutex.h"
+#include "client/local_client.h"
+#include "comm/local.h"
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
+
+namespace regatta::train {
+namespace {
+
+// A logit that is the sum of a sample's embedding and a bias.
+class Sum : public model::Model {
+ public:
+  Sum() {
+    spec_.schema.sparse_slots = {"1", "2"};
+    spec_.AddEmbedding({.table = "embedding", .dim = 1, .init = model::Init::Constant(0)});
+    spec_.AddDense("bias", {1}, model::Init::Constant(0));
+  }
+  model::Output Forward(const model::Input& in) const override {
+    return model::BinaryOutput(in.embeddings[0].sum(1) + in.dense[0], in.labels);
+  }
+};
+
+// Batches of 4 samples, made on the spot; batch `bad` has a label that is not a number.
+class Numbers : public data::Dataset {
+ public:
+  explicit Numbers(uint64_t batches, uint64_t bad = UINT64_MAX) : batches_(batches), bad_(bad) {}
+
+  absl::Status BeginPass(const base::DataPosition& done) override {
+    done_ = done;
+    next_ = 0;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::unique_ptr<data::Batch>> Next() override {
+    base::MutexLock lock(mu_);
+    while (next_ < batches_ && done_.Contains(next_)) ++next_;
+    if (next_ >= batches_) return std::unique_ptr<data::Batch>();
+    auto batch = std::make_unique<data::Batch>();
+    batch->index = next_++;
+    batch->size = 4;
+    batch->slots = 2;
+    batch->offsets = {0};
+    for (int s = 0; s < 4; ++s) {
+      for (uint64_t slot = 0; slot < 2; ++slot) {
+        batch->keys.push_back(slot * 1000 + (batch->index + s) % 7);
+        batch->offsets.push_back(static_cast<uint32_t>(batch->keys.size()));
+      }
+      batch->labels.push_back(batch->index == bad_ ? std::nanf("") : static_cast<float>(s % 2));
+    }
+    return batch;
+  }
+  void Recycle(std::unique_ptr<data::Batch>) override {}
+  absl::Status EndPass() override { return absl::OkStatus(); }
+  data::Progress progress() const override { return {}; }
+
+ private:
+  const uint64_t batches_, bad_;
+  base::Mutex mu_;
+  base::DataPosition done_;
+  uint64_t next_ = 0;
+};
+
+struct Embedded {
+  explicit Embedded(int threads) {
+    table::SparseTableConfig sparse_config;
+    sparse_config.name = "embedding";
+    sparse_config.dim = 1;
+    sparse_config.rule.name = "sgd";
+    sparse = *table::SparseTable::Create(sparse_config);
+    table::DenseTableConfig dense_config;
+    dense_config.parameters = {{"bias", {1}, {"constant", 0, 0}}};
+    dense_config.rule.name = "sgd";
+    dense = *table::DenseTable::Create(dense_config);
+    client = std::make_unique<client::LocalClient>(std::vector<table::SparseTable*>{sparse.get()}, dense.get(),
+                                                   table::NanPolicy::kAbort);
+    local = std::make_unique<comm::Local>(*client, threads);
+    options.threads = threads;
+  }
+  Sum model;
+  std::unique_ptr<table::SparseTable> sparse;
+  std::unique_ptr<table::DenseTable> dense;
+  std::unique_ptr<client::LocalClient> client;
+  std::unique_ptr<comm::Local> local;
+  TrainerOptions options;
+};
+
+// Counts steps between Pull and Commit, and fails a chosen commit.
+class Counting : public comm::Communicator {
+ public:
+  explicit Counting(comm::Communicator& inner) : inner_(inner) {}
+  absl::Status BeginPass(const base::PassKeys& keys) override { return inner_.BeginPass(keys); }
+  absl::Status Prefetch(const base::StepKeys& keys) override { return inner_.Prefetch(keys); }
+  absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override {
+    ++in_flight;
+    return inner_.Pull(keys, rows);
+  }
+  absl::Status Commit(const base::StepGrads& grads) override {
+    absl::Status status = inner_.Commit(grads);
+    --in_flight;
+    if (grads.batch == fail_at) return absl::UnavailableError("server 3 is gone");
+    return status;
+  }
+  absl::Status EndPass() override { return inner_.EndPass(); }
+
+  std::atomic<int> in_flight{0};
+  uint64_t fail_at = UINT64_MAX;
+
+ private:
+  comm::Communicator& inner_;
+};
+
+struct Watcher : PassObserver {
+  Wish AfterStep(const Step& step) override {
+    seen.insert(step.result.batch->index);
+    ++steps;
+    if (steps == stop_after) return Wish::kStop;
+    return pause_every != 0 && steps % pause_every == 0 ? Wish::kPause : Wish::kGoOn;
+  }
+  absl::Status AtPause(const base::DataPosition& position) override {
+    ++pauses;
+    if (counting != nullptr) {
+      EXPECT_EQ(counting->in_flight, 0);
+    }
+    for (uint64_t batch : seen) EXPECT_TRUE(position.Contains(batch)) << batch;
+    EXPECT_EQ(position.low + std::popcount(position.window), seen.size());
+    return pause_status;
+  }
+  absl::Status OnBadLoss(const data::Batch& batch, absl::Status) override {
+    return absl::AbortedError(absl::StrCat("bad batch ", batch.index));
+  }
+
+  std::set<uint64_t> seen;
+  uint64_t steps = 0, stop_after = UINT64_MAX, pause_every = 0;
+  int pauses = 0;
+  absl::Status pause_status;
+  Counting* counting = nullptr;
+};
+
+TEST(Trainer, OneThreadWalksEveryBatchInOrder) {
+  Embedded setup(1);
+  Numbers data(20);
+  Watcher watcher;
+  Trainer trainer(setup.model, *setup.local, setup.options);
+  const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_TRUE(end->complete);
+  EXPECT_EQ(end->position.low, 20u);
+  EXPECT_EQ(watcher.steps, 20u);
+  EXPECT_EQ(setup.sparse->rows(), 14u);
+  EXPECT_EQ(setup.dense->updates(), 20u);
+}
+
+TEST(Trainer, InferenceChangesNothing) {
+  Embedded setup(2);
+  Numbers data(20);
+  Watcher watcher;
+  Trainer trainer(setup.model, *setup.local, setup.options);
+  ASSERT_TRUE(trainer.RunPass(data, base::StepKind::kInfer, {}, 0, watcher).ok());
+  EXPECT_EQ(watcher.steps, 20u);
+  EXPECT_EQ(setup.sparse->rows(), 0u);
+  EXPECT_EQ(setup.dense->updates(), 0u);
+}
+
+TEST(Trainer, ManyThreadsPauseWithNoStepInFlight) {
+  Embedded setup(4);
+  Numbers data(400);
+  Counting counting(*setup.local);
+  Watcher watcher;
+  watcher.pause_every = 7;
+  watcher.counting = &counting;
+  Trainer trainer(setup.model, counting, setup.options);
+  const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(watcher.seen.size(), 400u);
+  EXPECT_EQ(setup.dense->updates(), 400u);
+  EXPECT_GT(watcher.pauses, 10);
+}
+
+TEST(Trainer, AStoppedPassGoesOnWhereItWas) {
+  Embedded setup(3);
+  Numbers data(100);
+  Trainer trainer(setup.model, *setup.local, setup.options);
+  Watcher first;
+  first.stop_after = 30;
+  const auto stopped = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, first);
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_FALSE(stopped->complete);
+  Watcher second;
+  const auto end = trainer.RunPass(data, base::StepKind::kTrain, stopped->position, 0, second);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_TRUE(end->complete);
+  EXPECT_EQ(first.seen.size() + second.seen.size(), 100u);
+  EXPECT_EQ(setup.dense->updates(), 100u);
+}
+
+TEST(Trainer, AFailedCommitEndsThePassWithItsError) {
+  Embedded setup(3);
+  Numbers data(100);
+  Counting counting(*setup.local);
+  counting.fail_at = 40;
+  Watcher watcher;
+  Trainer trainer(setup.model, counting, setup.options);
+  const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+  EXPECT_EQ(end.status().code(), absl::StatusCode::kUnavailable) << end.status();
+}
+
+TEST(Trainer, ALossThatIsNotANumberCommitsNothingOfItsStep) {
+  Embedded setup(1);
+  Numbers data(10, /*bad=*/4);
+  Watcher watcher;
+  Trainer trainer(setup.model, *setup.local, setup.options);
+  const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+  EXPECT_EQ(end.status().message(), "bad batch 4");
+  EXPECT_EQ(setup.dense->updates(), 4u);
+}
+
+TEST(Trainer, AFailedPauseEndsThePass) {
+  Embedded setup(2);
+  Numbers data(50);
+  Watcher watcher;
+  watcher.pause_every = 5;
+  watcher.pause_status = absl::DataLossError("no disk");
+  Trainer trainer(setup.model, *setup.local, setup.options);
+  EXPECT_EQ(trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher).status().message(), "no disk");
+  EXPECT_EQ(watcher.pauses, 1);
+}
+
+}  // namespace
+}  // namespace regatta::train

@@ -1,0 +1,134 @@
+"""Bad input costs a clear error and nothing else: exit 2 for arguments and YAML, 1 for data, disk and saves."""
+import gzip
+import os
+import unittest
+
+from program import SAMPLE, ProgramTest, main
+
+
+class BadInputTest(ProgramTest):
+    def train(self, *more, code):
+        return self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1", *more, code=code)
+
+    def test_arguments_and_yaml(self):
+        self.make_job()
+        for more, words in (
+            (["-o", "runner.epoch=2"], ["runner.epoch", "runner.epochs"]),
+            (["-o", "runner.epochs=many"], ["runner.epochs", "many"]),
+            (["-o", "runner.train_batch_size=-3"], ["runner.train_batch_size"]),
+            (["-o", "hyper_parameters.sparse_feature_dims=3"], ["sparse_feature_dim"]),
+            (["-o", "hyper_parameters.optimizer.class=Adamm"], ["Adam"]),
+            (["-o", "model=dnm"], ["dnm", "dnn"]),
+            (["-o", "nonsense"], ["nonsense"]),
+            (["--resumed"], ["--resume"]),
+        ):
+            _, err = self.train(*more, code=2)
+            for word in words:
+                self.assertIn(word, err)
+        _, err = self.run_regatta("train", "-m", "nowhere.yaml", code=2)
+        self.assertIn("nowhere.yaml", err)
+        for text in ("runner: [1, 2", "runner:\n\t- x", "{" * 5000, "a: &x 1\nb: *x\n", "x" * 2_000_000,
+                     "runner: 3\n", "runner:\n  epochs: 1\n  epochs: 2\n", "\x00\x01\x02"):
+            self.write("bad.yaml", text)
+            _, err = self.run_regatta("train", "-m", "bad.yaml", code=2)
+            self.assertIn("bad.yaml", err)
+        self.run_regatta("trian", code=2)
+
+    def test_a_bad_line_costs_that_line(self):
+        self.make_job(files=1)
+        good = SAMPLE.read_text().splitlines()
+        bad = ["garbage", "click:x 1:5", good[0].replace("1:737395", "1:-7"), "click:0 " + "1:5 " * 10,
+               "click:1 dense_feature:nan 1:5", ""]
+        legal = [good[0].replace("1:737395", "1:0"), good[1].replace("1:715353", "1:18446744073709551615")]
+        self.write("train/part-1.txt", "\n".join(bad + legal) + "\n")
+        out, err = self.train(code=0)
+        self.assertRegex(out, r"epoch: 0 done.*samples: 402.*bad lines: [56]")
+        self.assertIn("part-1.txt", (self.folder / "model" / "bad_lines.txt").read_text())
+        _, err = self.train("-o", "runner.max_bad_lines=2", code=1)
+        self.assertIn("max_bad_lines", err)
+        self.assertIn("part-1.txt", err)
+
+    def test_a_line_of_ten_megabytes(self):
+        self.make_job(files=1)
+        self.write("train/part-1.txt", b"click:1 " + b"1:5 " * 2_600_000 + b"\n" + SAMPLE.read_bytes())
+        out, _ = self.train(code=0)
+        self.assertIn("samples: 480", out)
+
+    def test_files_that_cannot_be_read(self):
+        self.make_job(files=1)
+        _, err = self.train("-o", "runner.train_data_dir=nowhere", code=1)
+        self.assertIn("nowhere", err)
+        whole = gzip.compress(SAMPLE.read_bytes() * 20)
+        self.write("gz/whole.gz", whole)
+        out, _ = self.train("-o", "runner.train_data_dir=gz", code=0)
+        self.assertIn("samples: 1600", out)
+        self.write("cut/cut.gz", whole[: len(whole) // 2])
+        _, err = self.train("-o", "runner.train_data_dir=cut", code=1)
+        self.assertIn("cut.gz", err)
+        self.write("binary/x.txt", os.urandom(100_000))
+        _, err = self.train("-o", "runner.train_data_dir=binary", "--overwrite", code=1)
+        self.assertIn("x.txt", err)
+        self.write("empty/x.txt", "")
+        _, err = self.train("-o", "runner.train_data_dir=empty", "--overwrite", code=1)
+        self.assertIn("x.txt", err)
+
+    def test_pipe_commands(self):
+        self.make_job(files=1)
+        reader = self.write("reader.py", "import sys\n"
+                            "for line in sys.stdin:\n"
+                            "    f = [t.split(':') for t in line.split()]\n"
+                            "    get = lambda s: [v for k, v in f if k == s]\n"
+                            "    out = ['1', get('click')[0]]\n"
+                            "    for s in range(1, 27): out += [str(len(get(str(s))))] + get(str(s))\n"
+                            "    out += ['13'] + get('dense_feature')\n"
+                            "    print(' '.join(out))\n")
+        self.train("-o", "runner.model_save_path=parsed", code=0)
+        self.train("-o", f"runner.pipe_command=/usr/bin/python3 {reader}", "-o", "runner.model_save_path=piped", code=0)
+        self.assertEqual(self.dump("parsed"), self.dump("piped"))
+        for command, word in (("false", "false"), ("no_such_command_here", "no_such_command_here"),
+                              ("head -c 300 /dev/urandom", "part-0.txt"), ("sh -c 'cat >/dev/null; exit 3'", "3")):
+            _, err = self.train("-o", f"runner.pipe_command={command}", "--overwrite", code=1)
+            self.assertIn(word, err)
+
+    def test_damaged_saves(self):
+        self.make_job(files=1)
+        self.train(code=0)
+        save = self.folder / "model" / "0"
+        data = max((p for p in save.iterdir() if p.name != "MANIFEST"), key=lambda p: p.stat().st_size)
+        bytes_ = bytearray(data.read_bytes())
+        bytes_[len(bytes_) // 2] ^= 1
+        data.write_bytes(bytes_)
+        _, err = self.run_regatta("checkpoint", "verify", "model/0", code=1)
+        self.assertIn(data.name, err + _)
+        infer = ("infer", "-m", "config.yaml", "-o", "runner.test_data_dir=train", "-o", "runner.epochs=1")
+        _, err = self.run_regatta(*infer, code=1)
+        self.assertIn(data.name, err)
+        data.write_bytes(bytes_[:100])
+        _, err = self.run_regatta(*infer, code=1)
+        self.assertIn(data.name, err)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to mount a small disk")
+    def test_a_full_disk_while_saving_loses_nothing(self):
+        self.make_job()
+        self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1")
+        before = self.dump("model")
+        env = dict(os.environ, REGATTA_FAILPOINTS="file.write=enospc")
+        _, err = self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1", code=1, env=env)
+        self.assertIn("space", err)
+        self.assertEqual(self.dump("model"), before)
+
+    def test_a_save_path_without_permission(self):
+        self.make_job()
+        _, err = self.train("-o", "runner.model_save_path=/proc/nowhere/model", code=1)
+        self.assertIn("/proc/nowhere", err)
+
+    def test_a_loss_that_is_not_a_number_keeps_the_batch(self):
+        self.make_job()
+        _, err = self.train("-o", "hyper_parameters.optimizer.class=SGD", "-o",
+                            "hyper_parameters.optimizer.learning_rate=1e6", "-o", "runner.nan_policy=clip", code=1)
+        self.assertIn("bad_batch", err)
+        self.assertTrue(list((self.folder / "model").glob("bad_batch-*.txt")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""scripts/check_layers passes on the tree and fails on an include that the table forbids."""
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class CheckLayersTest(unittest.TestCase):
+    def check(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = pathlib.Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return subprocess.run([ROOT / "scripts" / "check_layers", folder], capture_output=True, text=True)
+
+    def test_the_tree_is_clean(self):
+        done = subprocess.run([ROOT / "scripts" / "check_layers"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_faults_are_found(self):
+        for files, word in (
+            ({"src/base/x.h": '#include "table/sparse_table.h"\n'}, "src/base may not include table/sparse_table.h"),
+            ({"src/table/x.cc": "#include <torch/torch.h>\n"}, "torch-free"),
+            ({"src/model/x.cc": '#include "data/dataset.h"\n'}, "src/model may not include data/dataset.h"),
+            ({"src/comm/x.cc": '#include "absl/synchronization/mutex.h"\n'}, "base/mutex.h"),
+            ({"src/misc/x.cc": ""}, "not in the layer table"),
+        ):
+            done = self.check(files)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(word, done.stdout)
+
+    def test_what_is_allowed_passes(self):
+        self.assertEqual(self.check({"src/model/x.cc": '#include "data/batch.h"\n#include <torch/torch.h>\n'}).returncode,
+                         0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+"""A run that was killed or stopped and resumed equals one that never was, bit for bit with one thread."""
+import signal
+
+from program import ProgramTest, main
+
+
+class ResumeTest(ProgramTest):
+    def straight(self, readers):
+        self.run_regatta("train", "-m", "config.yaml", "-o", f"runner.reader_threads={readers}",
+                         "-o", "runner.model_save_path=straight")
+        return self.dump("straight")
+
+    def interrupted(self, name, readers, at, signal_number, code, *more):
+        args = ("train", "-m", "config.yaml", "-o", f"runner.reader_threads={readers}",
+                "-o", f"runner.model_save_path={name}", *more)
+        self.assertEqual(self.kill_at_line(self.start(*args), at, signal_number), code)
+        out, _ = self.run_regatta(*args, "--resume")
+        self.assertIn("resuming", out)
+        return self.dump(name)
+
+    def test_kill_between_epochs_checkpoints_and_in_the_middle(self):
+        self.make_job()
+        want = self.straight(1)
+        self.assertEqual(want, self.straight_again(4), "the number of readers changes nothing")
+        for readers in (1, 4):
+            # Epoch 0 is saved, the kill falls into epoch 1.
+            self.assertEqual(want, self.interrupted(f"epoch{readers}", readers, "epoch: 1, batch_id: 50",
+                                                    signal.SIGKILL, -signal.SIGKILL))
+            # Before the first epoch's end, with checkpoints every 7 steps.
+            self.assertEqual(want, self.interrupted(f"steps{readers}", readers, "epoch: 0, batch_id: 60",
+                                                    signal.SIGKILL, -signal.SIGKILL, "-o",
+                                                    "runner.checkpoint_steps=7"))
+
+    def straight_again(self, readers):
+        self.run_regatta("train", "-m", "config.yaml", "-o", f"runner.reader_threads={readers}",
+                         "-o", "runner.model_save_path=again")
+        return self.dump("again")
+
+    def test_a_signal_saves_and_the_run_goes_on_from_there(self):
+        self.make_job()
+        want = self.straight(1)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            got = self.interrupted(f"signal{int(number)}", 1, "epoch: 0, batch_id: 30", number, 128 + number)
+            self.assertEqual(want, got)
+
+    def test_in_memory_shuffled_data_resumes_too(self):
+        self.make_job()
+        more = ("-o", "runner.reader_type=InmemoryDataset", "-o", "runner.checkpoint_steps=5")
+        self.run_regatta("train", "-m", "config.yaml", "-o", "runner.model_save_path=straight", *more)
+        got = self.interrupted("killed", 2, "epoch: 1, batch_id: 20", signal.SIGKILL, -signal.SIGKILL, *more)
+        self.assertEqual(self.dump("straight"), got)
+
+    def test_an_interrupted_run_is_not_overwritten_by_accident(self):
+        self.make_job()
+        args = ("train", "-m", "config.yaml")
+        self.kill_at_line(self.start(*args), "epoch: 1, batch_id: 10")
+        _, err = self.run_regatta(*args, code=1)
+        self.assertIn("--resume", err)
+        self.assertIn("--overwrite", err)
+        self.run_regatta(*args, "--overwrite")
+        self.run_regatta(*args)  # a finished run's saves are replaced
+
+    def test_changed_data_is_noticed_in_the_middle_of_an_epoch(self):
+        self.make_job()
+        args = ("train", "-m", "config.yaml", "-o", "runner.checkpoint_steps=5")
+        self.kill_at_line(self.start(*args), "epoch: 0, batch_id: 30")
+        _, err = self.run_regatta(*args, "--resume", "-o", "runner.train_batch_size=11", code=1)
+        self.assertIn("batch", err)
+
+    def test_a_save_path_in_use_is_refused(self):
+        self.make_job(copies=40)
+        first = self.start("train", "-m", "config.yaml")
+        first.stdout.readline()
+        _, err = self.run_regatta("train", "-m", "config.yaml", "--overwrite", code=1)
+        self.assertIn("model", err)
+        first.kill()
+        first.communicate()
+
+    def test_warm_start_takes_weights_and_optimizer_state(self):
+        self.make_job()
+        self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1")
+        self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1", "-o", "runner.model_save_path=two",
+                         "-o", "runner.model_init_path=model/0")
+        self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=2", "-o", "runner.model_save_path=both")
+        self.assertEqual(self.dump("two"), self.dump("both"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""The walk of one batch (docs/walk.md), asserted from the spans of a trace."""
+import json
+from collections import defaultdict
+
+from program import ProgramTest, main
+
+STEP = ["pull", "gather", "forward", "backward", "merge", "commit"]
+
+
+class WalkTest(ProgramTest):
+    def test_every_step_is_the_same_walk_and_planning_runs_ahead(self):
+        self.make_job(files=1, copies=3, batch=10)  # 24 batches
+        self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1", "--trace", "out.json")
+        events = [e for e in json.loads((self.folder / "out.json").read_text())["traceEvents"] if e["ph"] == "X"]
+        threads = defaultdict(list)
+        for event in sorted(events, key=lambda e: e["ts"]):
+            threads[event["tid"]].append(event)
+        trainer = next(t for t in threads.values() if t[0]["name"] == "pull")
+        self.assertEqual([e["name"] for e in trainer], STEP * 24)
+        for before, after in zip(trainer, trainer[1:]):
+            self.assertLessEqual(before["ts"] + before["dur"], after["ts"] + 0.01)
+        planner = next(t for t in threads.values() if t[0]["name"] == "plan")
+        self.assertEqual([e["name"] for e in planner], ["plan"] * 24)
+        pulls = [e for e in trainer if e["name"] == "pull"]
+        for plan, pull in zip(planner, pulls):
+            self.assertLessEqual(plan["ts"], pull["ts"])
+
+
+if __name__ == "__main__":
+    main()
