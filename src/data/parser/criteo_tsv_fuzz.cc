@@ -1,28 +1,10 @@
-// Any bytes: no crash, every line is either a sample or a bad line, and the columns agree with each other.
-#include <cstdlib>
-#include <string>
-
+#include "data/parser/any_bytes.h"
 #include "data/parser/criteo_tsv.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace regatta::data;  // NOLINT(build/namespaces)
-  Schema schema;
+  regatta::data::Schema schema;
   for (int i = 1; i <= 26; ++i) schema.sparse_slots.push_back(std::to_string(i));
   schema.dense_dim = 13;
-  std::string text(reinterpret_cast<const char*>(data), size);
-  if (text.empty() || text.back() != '\n') text += '\n';
-  const std::string padded = text + std::string(kPadding, '5');
-  SampleBlock block;
-  auto parser = MakeCriteoTsvParser(schema).value();
-  parser->Parse(std::string_view(padded).substr(0, text.size()), block);
-  const size_t samples = static_cast<size_t>(block.size);
-  if (samples + block.bad_lines != block.lines) std::abort();
-  if (block.ends.size() != samples * schema.sparse_slots.size()) std::abort();
-  if (samples > 0 && block.ends[block.ends.size() - 1] != block.keys.size()) std::abort();
-  if (block.dense.size() != samples * static_cast<size_t>(schema.dense_dim)) std::abort();
-  if (block.labels.size() != samples) std::abort();
-  if (!schema.value_slot.empty() && block.values.size() != block.keys.size()) std::abort();
-  if (block.weights.size() != (schema.weight_slot.empty() ? 0 : samples)) std::abort();
-  if (block.users.size() != (schema.user_slot.empty() ? 0 : samples)) std::abort();
+  regatta::data::CheckAnyBytes(*regatta::data::MakeCriteoTsvParser(schema).value(), schema, data, size);
   return 0;
 }

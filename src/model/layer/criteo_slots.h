@@ -17,6 +17,14 @@ inline int EmbeddingDim(base::Params& params) {
   return static_cast<int>(params.Int("sparse_feature_dim", {1, 4096}, 9));
 }
 
+// The slots' vectors with the dense features behind them: what a deep network reads.
+inline int AddDeepInput(base::Params& params, ModelSpec& spec) {
+  return spec.AddEmbedding({.table = "embedding",
+                            .dim = EmbeddingDim(params),
+                            .init = Init::Uniform(params.Double("embedding_init_range", {0, 10}, 0.05)),
+                            .dense_columns = DenseColumns::kAppended});
+}
+
 inline std::vector<int64_t> FcSizes(base::Params& params) {
   return params.IntList("fc_sizes", {1, 65'536}, {512, 256, 128, 32});
 }

@@ -15,10 +15,7 @@ class Dnn : public Model {
  private:
   Mlp Declare(base::Params& params) {
     DeclareCriteoSlots(params, spec_);
-    const int x = spec_.AddEmbedding({.table = "embedding",
-                                      .dim = EmbeddingDim(params),
-                                      .init = Init::Uniform(params.Double("embedding_init_range", {0, 10}, 0.05)),
-                                      .dense_columns = DenseColumns::kAppended});
+    const int x = AddDeepInput(params, spec_);
     std::vector<int64_t> sizes = FcSizes(params);
     sizes.push_back(1);
     return Mlp(spec_, "fc", spec_.width(x), sizes, LastLayer::kLinear);

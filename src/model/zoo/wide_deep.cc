@@ -24,10 +24,7 @@ class WideDeep : public Model {
     wide_weight_ =
         spec_.AddDense("wide.w", {features, 1}, Init::Normal(1.0 / std::sqrt(std::max<int64_t>(features, 1))));
     wide_bias_ = spec_.AddDense("wide.b", {1}, Init::Constant(0));
-    const int x = spec_.AddEmbedding({.table = "embedding",
-                                      .dim = EmbeddingDim(params),
-                                      .init = Init::Uniform(params.Double("embedding_init_range", {0, 10}, 0.05)),
-                                      .dense_columns = DenseColumns::kAppended});
+    const int x = AddDeepInput(params, spec_);
     std::vector<int64_t> sizes = FcSizes(params);
     sizes.push_back(1);
     return Mlp(spec_, "deep", spec_.width(x), sizes, LastLayer::kLinear);
