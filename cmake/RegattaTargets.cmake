@@ -11,7 +11,7 @@ endfunction()
 
 # regatta_library(<folder> [DEPS folder…] [LIBS external…])
 # Sources: every *.cc below the folder but *_test.cc, *_fuzz.cc and *_main.cc. Each *_test.cc becomes a ctest of
-# its own name; each *_fuzz.cc a libFuzzer target in the fuzz build.
+# its own name; each *_fuzz.cc a libFuzzer target in the ASan build.
 function(regatta_library name)
   cmake_parse_arguments(ARG "TORCH" "" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -50,7 +50,7 @@ endfunction()
 # regatta_test(<file>_test.cc DEPS folder…): a ctest named after the file.
 function(regatta_test source)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  if(NOT REGATTA_TESTS OR REGATTA_SANITIZE STREQUAL "fuzz")
+  if(NOT REGATTA_TESTS)
     return()
   endif()
   get_filename_component(test ${source} NAME_WE)
@@ -67,7 +67,7 @@ endfunction()
 
 # A libFuzzer executable; its corpus is tests/fuzz/corpus/<name>.
 function(regatta_fuzzer source name)
-  if(NOT REGATTA_SANITIZE STREQUAL "fuzz")
+  if(NOT REGATTA_SANITIZE STREQUAL "address")
     return()
   endif()
   get_filename_component(fuzzer ${source} NAME_WE)
