@@ -261,7 +261,7 @@ train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
   if (StopSignal::Requested() != 0) return Wish::kStop;
   const double max_minutes = job_.run.runner.max_minutes;
   if (max_minutes > 0 && MinutesSince(start_) >= max_minutes) return Wish::kStop;
-  if (job_.run.runner.max_memory > 0 && steps_since_save_ % 20 == 0) {
+  if (job_.run.runner.max_memory > 0 && steps_since_save_ % 20 == 1) {
     memory_ = CheckMemory();
     if (!memory_.ok()) return Wish::kStop;
   }

@@ -65,10 +65,10 @@ class CommandTest(ProgramTest):
 
     def test_limits_of_time_and_memory(self):
         self.make_job(copies=30)
-        out, _ = self.run_regatta("train", "-m", "config.yaml", "-o", "runner.max_minutes=0.005", "-o",
-                                  "runner.epochs=100000")
+        train = ("train", "-m", "config.yaml", "-o", "runner.epochs=100000")
+        out, _ = self.run_regatta(*train, "-o", "runner.max_minutes=0.005")
         self.assertIn("--resume", out)
-        _, err = self.run_regatta("train", "-m", "config.yaml", "--resume", "-o", "runner.max_memory=1M", code=1)
+        _, err = self.run_regatta(*train, "--resume", "-o", "runner.max_memory=1M", code=1)
         self.assertIn("max_memory", err)
 
     def test_help_teaches(self):

@@ -1,4 +1,7 @@
-"""A run that was killed or stopped and resumed equals one that never was, bit for bit with one thread."""
+"""A run that was killed or stopped and resumed equals one that never was, bit for bit with one thread.
+
+The jobs print more than a pipe holds, so that a run whose output is no longer read cannot end before its signal.
+"""
 import signal
 
 from program import ProgramTest, main
@@ -19,17 +22,17 @@ class ResumeTest(ProgramTest):
         return self.dump(name)
 
     def test_kill_between_epochs_checkpoints_and_in_the_middle(self):
-        self.make_job()
+        self.make_job(copies=20)
         want = self.straight(1)
         self.assertEqual(want, self.straight_again(4), "the number of readers changes nothing")
         for readers in (1, 4):
             # Epoch 0 is saved, the kill falls into epoch 1.
             self.assertEqual(want, self.interrupted(f"epoch{readers}", readers, "epoch: 1, batch_id: 50",
                                                     signal.SIGKILL, -signal.SIGKILL))
-            # Before the first epoch's end, with checkpoints every 7 steps.
-            self.assertEqual(want, self.interrupted(f"steps{readers}", readers, "epoch: 0, batch_id: 60",
+            # Before the first epoch's end, with checkpoints every 50 steps.
+            self.assertEqual(want, self.interrupted(f"steps{readers}", readers, "epoch: 0, batch_id: 160",
                                                     signal.SIGKILL, -signal.SIGKILL, "-o",
-                                                    "runner.checkpoint_steps=7"))
+                                                    "runner.checkpoint_steps=50"))
 
     def straight_again(self, readers):
         self.run_regatta("train", "-m", "config.yaml", "-o", f"runner.reader_threads={readers}",
@@ -37,21 +40,21 @@ class ResumeTest(ProgramTest):
         return self.dump("again")
 
     def test_a_signal_saves_and_the_run_goes_on_from_there(self):
-        self.make_job()
+        self.make_job(copies=20)
         want = self.straight(1)
         for number in (signal.SIGINT, signal.SIGTERM):
             got = self.interrupted(f"signal{int(number)}", 1, "epoch: 0, batch_id: 30", number, 128 + number)
             self.assertEqual(want, got)
 
     def test_in_memory_shuffled_data_resumes_too(self):
-        self.make_job()
-        more = ("-o", "runner.reader_type=InmemoryDataset", "-o", "runner.checkpoint_steps=5")
+        self.make_job(copies=20)
+        more = ("-o", "runner.reader_type=InmemoryDataset", "-o", "runner.checkpoint_steps=50")
         self.run_regatta("train", "-m", "config.yaml", "-o", "runner.model_save_path=straight", *more)
         got = self.interrupted("killed", 2, "epoch: 1, batch_id: 20", signal.SIGKILL, -signal.SIGKILL, *more)
         self.assertEqual(self.dump("straight"), got)
 
     def test_an_interrupted_run_is_not_overwritten_by_accident(self):
-        self.make_job()
+        self.make_job(copies=20)
         args = ("train", "-m", "config.yaml")
         self.kill_at_line(self.start(*args), "epoch: 1, batch_id: 10")
         _, err = self.run_regatta(*args, code=1)
@@ -61,7 +64,7 @@ class ResumeTest(ProgramTest):
         self.run_regatta(*args)  # a finished run's saves are replaced
 
     def test_changed_data_is_noticed_in_the_middle_of_an_epoch(self):
-        self.make_job()
+        self.make_job(copies=20)
         args = ("train", "-m", "config.yaml", "-o", "runner.checkpoint_steps=5")
         self.kill_at_line(self.start(*args), "epoch: 0, batch_id: 30")
         _, err = self.run_regatta(*args, "--resume", "-o", "runner.train_batch_size=11", code=1)
@@ -77,7 +80,7 @@ class ResumeTest(ProgramTest):
         first.communicate()
 
     def test_warm_start_takes_weights_and_optimizer_state(self):
-        self.make_job()
+        self.make_job(copies=20)
         self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1")
         self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1", "-o", "runner.model_save_path=two",
                          "-o", "runner.model_init_path=model/0")

@@ -9,10 +9,10 @@ namespace {
 class Lr : public Model {
  public:
   explicit Lr(base::Params& params) {
+    params.Int("num_field", {1, 1'000'000}, 39);  // a hint: a line holds as many fields as it holds
     if (params.Has("sparse_inputs_slots")) {
       DeclareCriteoSlots(params, spec_);
     } else {
-      params.Int("num_field", {1, 1'000'000}, 39);
       spec_.schema.label = "label";
       spec_.schema.sparse_slots = {"feat_idx"};
       spec_.schema.value_slot = "feat_value";
