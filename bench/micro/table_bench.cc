@@ -16,7 +16,7 @@
 #include "bench/measure.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
-#include "table/testing/grouped_keys.h"
+#include "base/grouped_keys.h"
 
 namespace regatta {
 namespace {
@@ -56,7 +56,7 @@ std::unique_ptr<table::SparseTable> MakeTable() {
 // Key i of the table: any 64-bit pattern, cheap to name again.
 base::Key KeyAt(uint64_t i) { return base::Mix64(i ^ 0x5eed); }
 
-void Push(table::SparseTable& table, const table::GroupedKeys& keys, const std::vector<float>& grads) {
+void Push(table::SparseTable& table, const base::GroupedKeys& keys, const std::vector<float>& grads) {
   base::TableGrads push;
   push.keys = keys.view();
   push.grads = {grads.data(), kDim, kDim};
@@ -81,7 +81,7 @@ Pause Grow(table::SparseTable& table, uint64_t begin, uint64_t end) {
   while (begin < end) {
     std::vector<base::Key> keys;
     for (; begin < end && keys.size() < kBatch; ++begin) keys.push_back(KeyAt(begin));
-    const table::GroupedKeys grouped(std::move(keys));
+    const base::GroupedKeys grouped(std::move(keys));
     const double start = CpuSeconds();
     longest.wall = std::max(longest.wall, bench::Seconds([&] { Push(table, grouped, grads); }));
     longest.cpu = std::max(longest.cpu, CpuSeconds() - start);
@@ -136,7 +136,7 @@ void LookupRows(uint64_t rows, int rounds) {
   const Pause pause = Grow(*table, 0, rows);
   constexpr int kBatches = 24;
   base::Rng rng(1);
-  std::vector<table::GroupedKeys> batches;
+  std::vector<base::GroupedKeys> batches;
   std::vector<std::vector<uint32_t>> ids(kBatches);
   for (int b = 0; b < kBatches; ++b) {
     std::vector<base::Key> keys;

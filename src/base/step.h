@@ -63,6 +63,8 @@ struct PassKeys {
   uint64_t pass = 0;
   StepKind kind = StepKind::kTrain;
   std::span<const TableKeys> known;
+  uint64_t first_step = 0;   // the step of the pass's batch 0
+  uint64_t first_batch = 0;  // the first batch that is not learnt yet
 };
 
 // `step` counts the batches of the job: those of earlier passes, then k. `thread` is the training thread, 0 to

@@ -44,11 +44,11 @@ class CheckpointCommand : public testing::Test {
     ASSERT_TRUE(root.ok());
     table::RunState run;
     run.step = 10;
-    ASSERT_TRUE((*root)->SaveEpoch(0, model_.view(), run).ok());
+    ASSERT_TRUE((*root)->SaveEpoch(0, model_.store(), run).ok());
     table::SetRow(*model_.sparse[0], 7, {0x3F800000, 0x40000000});
     run.epoch = 1;
     run.step = 20;
-    ASSERT_TRUE((*root)->SaveEpoch(1, model_.view(), run).ok());
+    ASSERT_TRUE((*root)->SaveEpoch(1, model_.store(), run).ok());
     ASSERT_TRUE((*root)->MarkBest(0).ok());
   }
   Result On(const std::string& command, const std::string& rest = "") {

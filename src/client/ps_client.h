@@ -1,5 +1,6 @@
-// Rows and dense parameters of a job's tables, wherever they live: in this process (local_client) or on servers.
-// Thread-safety: all methods are concurrent; the memory that a call is given belongs to it until it returns.
+// A worker's hands on the servers' tables. Every method starts a request and returns; its Call tells when the servers
+// have answered. Requests that touch the same rows are served in the order in which they were started.
+// Thread-safety: all methods are concurrent.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,16 @@
 
 #include "base/status.h"
 #include "base/step.h"
+#include "client/call.h"
 
 namespace regatta::client {
+
+// Which step a request belongs to. Sync servers answer a training pull of step t when all steps before t are applied.
+struct StepTag {
+  uint64_t pass = 0;
+  uint64_t step = 0;
+  base::StepKind kind = base::StepKind::kTrain;
+};
 
 class PsClient {
  public:
@@ -18,12 +27,22 @@ class PsClient {
   virtual int pull_width(int table) const = 0;
   virtual int64_t dense_size() const = 0;
 
-  // out.row(i) = the row of keys.keys[i], pull_width floats.
-  virtual absl::Status PullRows(const base::TableKeys& keys, base::StepKind kind, base::RowsView<float> out) = 0;
-  // A consistent copy of all dense parameters.
-  virtual absl::Status PullDense(std::span<float> out) = 0;
-  // Afterwards the step is applied to every table once.
-  virtual absl::Status Push(const base::StepGrads& grads) = 0;
+  // out[i].row(j) = the row of keys[i].keys[j], pull_width floats. Keys and out belong to the call until it is done.
+  virtual void Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
+                    std::span<const base::RowsView<float>> out, Call& call) = 0;
+  virtual void PullDense(const StepTag& tag, std::span<float> out, Call& call) = 0;
+
+  // The gradients of a step (grads.step is the servers' step). What they view may be reused when these return.
+  virtual void Push(const base::StepGrads& grads, Call& call) = 0;
+  virtual void PushDense(const base::StepGrads& grads, Call& call) = 0;
+
+  // Adds differences to rows and dense parameters.
+  virtual void Add(std::span<const base::TableGrads> differences, Call& call) = 0;
+  virtual void AddDense(std::span<const float> differences, Call& call) = 0;
+
+  // The steps of a pass begin at tag.step; no more steps of it come from this worker.
+  virtual void BeginPass(const StepTag& tag, Call& call) = 0;
+  virtual void LeavePass(const StepTag& tag, Call& call) = 0;
 };
 
 }  // namespace regatta::client

@@ -24,6 +24,8 @@ class Communicator {
   virtual absl::Status Commit(const base::StepGrads& grads) = 0;
   // Afterwards every earlier Commit of this worker is visible to everyone.
   virtual absl::Status EndPass() = 0;
+  // A step of this worker failed and will not be committed: threads that wait for it get `status`.
+  virtual void Abort(const absl::Status& status) { (void)status; }
 };
 
 }  // namespace regatta::comm

@@ -61,25 +61,43 @@ absl::StatusOr<std::vector<float>> InitialValues(const DenseTableConfig& config,
 
 }  // namespace
 
+absl::StatusOr<int64_t> DenseTable::SizeOf(const DenseTableConfig& config) {
+  auto offsets = Offsets(config);
+  if (!offsets.ok()) return base::Annotate(offsets.status(), Named(config));
+  return offsets->back();
+}
+
 absl::StatusOr<std::unique_ptr<DenseTable>> DenseTable::Create(const DenseTableConfig& config) {
+  ASSIGN_OR_RETURN(const int64_t size, SizeOf(config));
+  return CreateBlock(config, 0, size);
+}
+
+absl::StatusOr<std::unique_ptr<DenseTable>> DenseTable::CreateBlock(const DenseTableConfig& config, int64_t begin,
+                                                                    int64_t end) {
   auto offsets = Offsets(config);
   if (!offsets.ok()) return base::Annotate(offsets.status(), Named(config));
   auto values = InitialValues(config, *offsets);
   if (!values.ok()) return base::Annotate(values.status(), Named(config));
+  if (begin < 0 || end < begin || end > offsets->back()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Named(config), ": elements ", begin, " to ", end, " are not among ", offsets->back()));
+  }
+  std::vector<float> block(values->begin() + begin, values->begin() + end);
   auto rule = MakeDenseRule(config.rule);
   if (!rule.ok()) return base::Annotate(rule.status(), Named(config));
   const auto schedule = Schedule::Create(config.schedule);
   if (!schedule.ok()) return base::Annotate(schedule.status(), Named(config));
   return std::unique_ptr<DenseTable>(
-      new DenseTable(config, *std::move(rule), *schedule, *std::move(offsets), *std::move(values)));
+      new DenseTable(config, *std::move(rule), *schedule, *std::move(offsets), begin, std::move(block)));
 }
 
 DenseTable::DenseTable(const DenseTableConfig& config, std::unique_ptr<DenseRule> rule, const Schedule& schedule,
-                       std::vector<int64_t> offsets, std::vector<float> values)
+                       std::vector<int64_t> offsets, int64_t begin, std::vector<float> values)
     : config_(config),
       rule_(std::move(rule)),
       schedule_(schedule),
       offsets_(std::move(offsets)),
+      begin_(begin),
       values_(std::move(values)),
       states_(static_cast<size_t>(rule_->state_count()), std::vector<float>(values_.size(), 0.0f)) {}
 
@@ -117,6 +135,16 @@ absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const Push
                   static_cast<float>(options.samples), learning_rate, updates_});
   }
   ++updates_;
+  return absl::OkStatus();
+}
+
+absl::Status DenseTable::Add(std::span<const float> differences) {
+  if (differences.size() != values_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Named(config_), ": add: ", differences.size(), " values for ", values_.size(), " elements"));
+  }
+  base::MutexLock lock(mu_);
+  for (size_t i = 0; i < differences.size(); ++i) values_[i] += differences[i];
   return absl::OkStatus();
 }
 
@@ -177,7 +205,7 @@ absl::Status DenseTable::CheckCover(std::span<const base::DenseGrad> grads) cons
 
 absl::Status DenseTable::NonFiniteError(const base::DenseGrad& grad) const {
   const size_t within = FirstNonFinite(grad.values);
-  const int64_t element = grad.offset + static_cast<int64_t>(within);
+  const int64_t element = begin_ + grad.offset + static_cast<int64_t>(within);
   const size_t parameter =
       static_cast<size_t>(std::upper_bound(offsets_.begin(), offsets_.end(), element) - offsets_.begin()) - 1;
   return absl::FailedPreconditionError(absl::StrCat(

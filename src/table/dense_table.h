@@ -1,4 +1,4 @@
-// The dense parameters of a model, flattened into one array, and their optimizer's state.
+// The dense parameters of a model, flattened into one array (or a server's block of it), and their optimizer's state.
 // Thread-safety: Snapshot, Push, Load and the counters are concurrent (one lock); Values and State are for callers
 // that serialise steps themselves (local mode with one thread; saving).
 #pragma once
@@ -22,14 +22,21 @@ class DenseTable {
  public:
   // INVALID_ARGUMENT names the field of `config` that cannot be.
   static absl::StatusOr<std::unique_ptr<DenseTable>> Create(const DenseTableConfig& config);
+  // Only elements [begin, end) of the flattened array; offsets of pushes count from `begin`.
+  static absl::StatusOr<std::unique_ptr<DenseTable>> CreateBlock(const DenseTableConfig& config, int64_t begin,
+                                                                 int64_t end);
+  // Elements of all parameters of `config`; INVALID_ARGUMENT as Create.
+  static absl::StatusOr<int64_t> SizeOf(const DenseTableConfig& config);
 
   const DenseTableConfig& config() const { return config_; }
-  int64_t size() const { return offsets_.back(); }               // elements of all parameters
-  std::span<const int64_t> offsets() const { return offsets_; }  // of each parameter, plus size()
+  int64_t size() const { return static_cast<int64_t>(values_.size()); }  // elements of all parameters, or of the block
+  std::span<const int64_t> offsets() const { return offsets_; }  // of each parameter in the whole array, and its end
   std::span<const float> Values() const { return values_; }      // live; see thread-safety above
   void Snapshot(std::span<float> out) const;                     // a consistent copy; out has size() floats
   // One step of the rule over all of `grads`, which must cover every element once: mean = sum / samples.
   absl::Status Push(std::span<const base::DenseGrad> grads, const PushOptions& options);
+  // values += differences, size() of them; the rule's states stay as they are.
+  absl::Status Add(std::span<const float> differences);
   uint64_t updates() const;
   uint64_t skipped_gradients() const;  // pushes left out by NanPolicy::kSkip
 
@@ -40,7 +47,7 @@ class DenseTable {
 
  private:
   DenseTable(const DenseTableConfig& config, std::unique_ptr<DenseRule> rule, const Schedule& schedule,
-             std::vector<int64_t> offsets, std::vector<float> values);
+             std::vector<int64_t> offsets, int64_t begin, std::vector<float> values);
 
   absl::Status CheckCover(std::span<const base::DenseGrad> grads) const;
   absl::Status NonFiniteError(const base::DenseGrad& grad) const;
@@ -48,7 +55,8 @@ class DenseTable {
   const DenseTableConfig config_;
   const std::unique_ptr<DenseRule> rule_;
   const Schedule schedule_;
-  const std::vector<int64_t> offsets_;
+  const std::vector<int64_t> offsets_;  // of each parameter in the whole array, and its end
+  const int64_t begin_;                 // of the block
 
   mutable base::Mutex mu_;
   // Written under mu_; not annotated, because Values and State give them out to callers that serialise.

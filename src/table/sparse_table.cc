@@ -35,11 +35,18 @@ class PullVisitor final : public RowVisitor {
   const base::RowsView<float> out_;
 };
 
+using Apply = void (Accessor::*)(const PushBlock&) const;
+
 class PushVisitor final : public RowVisitor {
  public:
-  PushVisitor(const Accessor& accessor, const base::TableGrads& grads, NanPolicy policy, float samples,
+  PushVisitor(const Accessor& accessor, Apply apply, const base::TableGrads& grads, NanPolicy policy, float samples,
               float learning_rate)
-      : accessor_(accessor), grads_(grads), policy_(policy), samples_(samples), learning_rate_(learning_rate) {}
+      : accessor_(accessor),
+        apply_(apply),
+        grads_(grads),
+        policy_(policy),
+        samples_(samples),
+        learning_rate_(learning_rate) {}
 
   uint64_t Wanted(size_t first, size_t count) override {
     if (policy_ != NanPolicy::kSkip) return kAllWanted;
@@ -59,7 +66,7 @@ class PushVisitor final : public RowVisitor {
     if (!grads_.slot.empty()) push.slot = grads_.slot.subspan(block.first, block.rows.size());
     if (!grads_.show.empty()) push.show = grads_.show.subspan(block.first, block.rows.size());
     if (!grads_.click.empty()) push.click = grads_.click.subspan(block.first, block.rows.size());
-    accessor_.Push(push);
+    (accessor_.*apply_)(push);
   }
 
   uint64_t skipped() const { return skipped_; }
@@ -80,6 +87,7 @@ class PushVisitor final : public RowVisitor {
   }
 
   const Accessor& accessor_;
+  const Apply apply_;
   const base::TableGrads& grads_;
   const NanPolicy policy_;
   const float samples_;
@@ -144,9 +152,24 @@ absl::Status SparseTable::Pull(const base::TableKeys& keys, base::StepKind kind,
 absl::Status SparseTable::Push(const base::TableGrads& grads, const PushOptions& options) {
   RETURN_IF_ERROR(base::Annotate(CheckPush(grads, options), Named(config_) + ": push"));
   const float learning_rate = static_cast<float>(schedule_.LearningRate(accessor_->learning_rate(), options.step));
-  PushVisitor visitor(*accessor_, grads, options.nan_policy, static_cast<float>(options.samples), learning_rate);
+  PushVisitor visitor(*accessor_, &Accessor::Push, grads, options.nan_policy, static_cast<float>(options.samples),
+                      learning_rate);
   const WalkOptions walk{Missing::kCreate, static_cast<uint64_t>(row_width()) * sizeof(float)};
   const absl::Status status = store_->Walk(grads.keys.keys, walk, visitor);
+  if (visitor.skipped() > 0) skipped_.fetch_add(visitor.skipped(), std::memory_order_relaxed);
+  return base::Annotate(status, Named(config_));
+}
+
+absl::Status SparseTable::Add(const base::TableGrads& differences) { return Write(differences, &Accessor::Add); }
+
+absl::Status SparseTable::Assign(const base::TableGrads& values) { return Write(values, &Accessor::Assign); }
+
+absl::Status SparseTable::Write(const base::TableGrads& values, Apply write) {
+  RETURN_IF_ERROR(
+      base::Annotate(CheckView(values.grads, pull_width(), values.keys.keys.size()), Named(config_) + ": write"));
+  PushVisitor visitor(*accessor_, write, values, NanPolicy::kSkip, 1, 0);
+  const WalkOptions walk{Missing::kCreate, static_cast<uint64_t>(pull_width()) * sizeof(float)};
+  const absl::Status status = store_->Walk(values.keys.keys, walk, visitor);
   if (visitor.skipped() > 0) skipped_.fetch_add(visitor.skipped(), std::memory_order_relaxed);
   return base::Annotate(status, Named(config_));
 }

@@ -37,6 +37,11 @@ class SparseTable {
   // Applies the rule to every row of grads.keys, creating those that are missing. An error of NanPolicy::kAbort leaves
   // the table as it was; when memory runs out, the keys before the one named have been applied.
   absl::Status Push(const base::TableGrads& grads, const PushOptions& options);
+  // Adds differences.grads (pull_width floats a key) to the weights and leaves the rules' states alone; rows that are
+  // missing are born with their initial value first.
+  absl::Status Add(const base::TableGrads& differences);
+  // Puts values.grads (pull_width floats a key) in place of the weights; otherwise as Add.
+  absl::Status Assign(const base::TableGrads& values);
 
   uint64_t rows() const { return store_->rows(); }
   uint64_t memory_bytes() const { return store_->memory_bytes(); }  // index and rows, as allocated
@@ -54,6 +59,7 @@ class SparseTable {
   SparseTable(const SparseTableConfig& config, std::unique_ptr<Accessor> accessor, const Schedule& schedule,
               std::unique_ptr<MemoryStore> store);
 
+  absl::Status Write(const base::TableGrads& values, void (Accessor::*write)(const PushBlock&) const);
   absl::Status CheckPush(const base::TableGrads& grads, const PushOptions& options) const;
   absl::Status CheckFinite(const base::TableGrads& grads) const;
 

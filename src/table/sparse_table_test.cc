@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/grouped_keys.h"
 #include "base/random.h"
-#include "table/testing/grouped_keys.h"
 
 namespace regatta::table {
 namespace {
@@ -41,7 +41,7 @@ std::vector<base::Key> RandomKeys(size_t n, uint64_t seed) {
 }
 
 // Rows as they come: keys.size() × pull_width.
-std::vector<float> Pull(const SparseTable& table, const GroupedKeys& keys,
+std::vector<float> Pull(const SparseTable& table, const base::GroupedKeys& keys,
                         base::StepKind kind = base::StepKind::kTrain) {
   std::vector<float> out(keys.size() * static_cast<size_t>(table.pull_width()), -99);
   const absl::Status s = table.Pull(keys.view(), kind, {out.data(), table.pull_width(), table.pull_width()});
@@ -49,7 +49,7 @@ std::vector<float> Pull(const SparseTable& table, const GroupedKeys& keys,
   return out;
 }
 
-absl::Status Push(SparseTable& table, const GroupedKeys& keys, const std::vector<float>& grads,
+absl::Status Push(SparseTable& table, const base::GroupedKeys& keys, const std::vector<float>& grads,
                   const PushOptions& options = {}) {
   base::TableGrads push;
   push.keys = keys.view();
@@ -57,7 +57,7 @@ absl::Status Push(SparseTable& table, const GroupedKeys& keys, const std::vector
   return table.Push(push, options);
 }
 
-std::vector<float> Ones(const SparseTable& table, const GroupedKeys& keys) {
+std::vector<float> Ones(const SparseTable& table, const base::GroupedKeys& keys) {
   return std::vector<float>(keys.size() * static_cast<size_t>(table.push_width()), 1.0f);
 }
 
@@ -74,7 +74,7 @@ std::map<base::Key, std::vector<float>> Contents(const SparseTable& table) {
 
 TEST(SparseTable, ATrainingPullOfAnUnbornRowGivesItsBirthValueAndCreatesNothing) {
   auto table = Make(Config());
-  const GroupedKeys keys({0, 1, 42, kLastKey});
+  const base::GroupedKeys keys({0, 1, 42, kLastKey});
   const std::vector<float> before = Pull(*table, keys);
   EXPECT_EQ(table->rows(), 0u);
   for (const float w : before) {
@@ -90,9 +90,9 @@ TEST(SparseTable, ATrainingPullOfAnUnbornRowGivesItsBirthValueAndCreatesNothing)
 
 TEST(SparseTable, AnInferencePullOfAnUnknownKeyIsZerosAndCreatesNothing) {
   auto table = Make(Config());
-  const GroupedKeys known({5});
+  const base::GroupedKeys known({5});
   ASSERT_TRUE(Push(*table, known, Ones(*table, known)).ok());
-  const GroupedKeys unknown({6, 7, 0});
+  const base::GroupedKeys unknown({6, 7, 0});
   EXPECT_EQ(Pull(*table, unknown, base::StepKind::kInfer), std::vector<float>(12, 0.0f));
   EXPECT_EQ(table->rows(), 1u);
   EXPECT_EQ(Pull(*table, known, base::StepKind::kInfer), Pull(*table, known));
@@ -100,7 +100,7 @@ TEST(SparseTable, AnInferencePullOfAnUnknownKeyIsZerosAndCreatesNothing) {
 
 TEST(SparseTable, FirstAndLastKeyAreOrdinaryKeys) {
   auto table = Make(Config("sgd"));
-  const GroupedKeys keys({0, kLastKey});
+  const base::GroupedKeys keys({0, kLastKey});
   std::vector<float> expected = Pull(*table, keys);
   ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());
   for (float& w : expected) w -= 0.05f * 1.0f;
@@ -113,11 +113,11 @@ TEST(SparseTable, InitialValuesDependOnSeedNameAndKeyAndNotOnArrival) {
   const std::vector<base::Key> all = RandomKeys(3000, 1);
   auto forward = Make(Config("adam"));
   auto backward = Make(Config("adam"));
-  const GroupedKeys whole(all);
+  const base::GroupedKeys whole(all);
   const std::vector<float> zeros(whole.size() * 4, 0.0f);
   ASSERT_TRUE(Push(*forward, whole, zeros).ok());
   for (size_t end = all.size(); end > 0; end -= 500) {
-    const GroupedKeys part(
+    const base::GroupedKeys part(
         std::vector<base::Key>(all.begin() + static_cast<int64_t>(end - 500), all.begin() + static_cast<int64_t>(end)));
     ASSERT_TRUE(Push(*backward, part, std::vector<float>(part.size() * 4, 0.0f)).ok());
   }
@@ -133,7 +133,7 @@ TEST(SparseTable, InitialValuesDependOnSeedNameAndKeyAndNotOnArrival) {
 
 TEST(SparseTable, AGradientIsItsSumDividedBySamples) {
   auto table = Make(Config("sgd"));
-  const GroupedKeys keys({9});
+  const base::GroupedKeys keys({9});
   const std::vector<float> before = Pull(*table, keys);
   ASSERT_TRUE(Push(*table, keys, {3, 6, 9, 12}, {.samples = 3}).ok());
   const std::vector<float> after = Pull(*table, keys);
@@ -148,7 +148,7 @@ TEST(SparseTable, TheScheduleTakesThePushedStep) {
   config.schedule.values = {1, 0.5};
   config.init.name = "zeros";
   auto table = Make(config);
-  const GroupedKeys keys({9});
+  const base::GroupedKeys keys({9});
   ASSERT_TRUE(Push(*table, keys, {1, 1, 1, 1}, {.step = 10}).ok());
   EXPECT_EQ(Pull(*table, keys)[0], -0.5f);
   ASSERT_TRUE(Push(*table, keys, {1, 1, 1, 1}, {.step = 9}).ok());
@@ -159,12 +159,12 @@ TEST(SparseTable, HoldsEveryRowThroughGrowth) {
   auto table = Make(Config("sgd", 3));
   const std::vector<base::Key> all = RandomKeys(200'000, 3);
   for (size_t begin = 0; begin < all.size(); begin += 10'000) {
-    const GroupedKeys part(std::vector<base::Key>(all.begin() + static_cast<int64_t>(begin),
-                                                  all.begin() + static_cast<int64_t>(begin + 10'000)));
+    const base::GroupedKeys part(std::vector<base::Key>(all.begin() + static_cast<int64_t>(begin),
+                                                        all.begin() + static_cast<int64_t>(begin + 10'000)));
     ASSERT_TRUE(Push(*table, part, Ones(*table, part)).ok());
   }
   EXPECT_EQ(table->rows(), 200'000u);
-  const GroupedKeys whole(all);
+  const base::GroupedKeys whole(all);
   auto untouched = Make(Config("sgd", 3));
   std::vector<float> expected = Pull(*untouched, whole);
   for (float& w : expected) w -= 0.05f;
@@ -182,7 +182,7 @@ TEST(SparseTable, OneShardMayHoldManyRows) {
   for (base::Key key = 0; keys.size() < 5000; ++key) {
     if (base::ShardOf(key) == 77) keys.push_back(key);
   }
-  const GroupedKeys batch(keys);
+  const base::GroupedKeys batch(keys);
   const std::vector<float> before = Pull(*table, batch);
   ASSERT_TRUE(Push(*table, batch, std::vector<float>(10'000, 0.0f)).ok());
   EXPECT_EQ(table->ShardRows(77), 5000u);
@@ -191,10 +191,10 @@ TEST(SparseTable, OneShardMayHoldManyRows) {
 
 TEST(SparseTable, LoadedRowsEqualTheSavedOnes) {
   auto saved = Make(Config("adam"));
-  const GroupedKeys keys(RandomKeys(5000, 5));
+  const base::GroupedKeys keys(RandomKeys(5000, 5));
   ASSERT_TRUE(Push(*saved, keys, Ones(*saved, keys)).ok());
   auto loaded = Make(Config("adam"));
-  const GroupedKeys old({keys.keys()[17]});  // there already: loading replaces it
+  const base::GroupedKeys old({keys.keys()[17]});  // there already: loading replaces it
   ASSERT_TRUE(Push(*loaded, old, {5, 5, 5, 5}).ok());
   for (uint32_t shard = 0; shard < base::kVirtualShards; ++shard) {
     std::vector<base::Key> shard_keys;
@@ -223,7 +223,7 @@ TEST(SparseTable, LoadRefusesKeysOfAnotherShardAndWrongWidths) {
 
 TEST(SparseTable, ClearLeavesAnEmptyUsableTable) {
   auto table = Make(Config());
-  const GroupedKeys keys(RandomKeys(10'000, 6));
+  const base::GroupedKeys keys(RandomKeys(10'000, 6));
   ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());
   const auto first = Contents(*table);
   table->Clear();
@@ -236,7 +236,7 @@ TEST(SparseTable, ClearLeavesAnEmptyUsableTable) {
 
 TEST(SparseTable, SkippedGradientsLeaveTheirRowsAloneAndAreCounted) {
   auto table = Make(Config());
-  const GroupedKeys keys(RandomKeys(100, 7));
+  const base::GroupedKeys keys(RandomKeys(100, 7));
   std::vector<float> grads = Ones(*table, keys);
   grads[4 * 3 + 1] = kNan;
   grads[4 * 70 + 3] = -std::numeric_limits<float>::infinity();
@@ -251,7 +251,7 @@ TEST(SparseTable, SkippedGradientsLeaveTheirRowsAloneAndAreCounted) {
 
 TEST(SparseTable, AbortAppliesNothingAndNamesTableAndKey) {
   auto table = Make(Config());
-  const GroupedKeys keys(RandomKeys(100, 8));
+  const base::GroupedKeys keys(RandomKeys(100, 8));
   std::vector<float> grads = Ones(*table, keys);
   grads[4 * 99 + 2] = kNan;
   const absl::Status s = Push(*table, keys, grads, {.nan_policy = NanPolicy::kAbort});
@@ -263,7 +263,7 @@ TEST(SparseTable, AbortAppliesNothingAndNamesTableAndKey) {
 
 TEST(SparseTable, ClipTakesZeroForWhatIsNotANumber) {
   auto table = Make(Config("sgd"));
-  const GroupedKeys keys(RandomKeys(50, 9));
+  const base::GroupedKeys keys(RandomKeys(50, 9));
   const std::vector<float> before = Pull(*table, keys);
   std::vector<float> grads = Ones(*table, keys);
   grads[4 * 20 + 1] = kNan;
@@ -275,7 +275,7 @@ TEST(SparseTable, ClipTakesZeroForWhatIsNotANumber) {
 
 TEST(SparseTable, StridedViewsAreReadAndWrittenInPlace) {
   auto table = Make(Config("sgd", 3));
-  const GroupedKeys keys(RandomKeys(40, 10));
+  const base::GroupedKeys keys(RandomKeys(40, 10));
   const std::vector<float> before = Pull(*table, keys);
   std::vector<float> grads(40 * 5, kNan);  // the gaps are never looked at
   for (int i = 0; i < 40; ++i) std::fill_n(grads.begin() + i * 5, 3, 1.0f);
@@ -293,7 +293,7 @@ TEST(SparseTable, StridedViewsAreReadAndWrittenInPlace) {
 
 TEST(SparseTable, KeysOutOfOrderAreRefused) {
   auto table = Make(Config("sgd"));
-  std::vector<base::Key> keys = GroupedKeys(RandomKeys(100, 11)).keys();
+  std::vector<base::Key> keys = base::GroupedKeys(RandomKeys(100, 11)).keys();
   std::swap(keys[0], keys[90]);
   std::vector<float> rows(400, 1.0f);
   const base::TableKeys view{0, keys, {}};
@@ -302,7 +302,7 @@ TEST(SparseTable, KeysOutOfOrderAreRefused) {
   push.keys = view;
   push.grads = {rows.data(), 4, 4};
   EXPECT_EQ(table->Push(push, {}).code(), absl::StatusCode::kInvalidArgument);
-  const GroupedKeys good(keys);  // and no lock was left behind
+  const base::GroupedKeys good(keys);  // and no lock was left behind
   EXPECT_TRUE(Push(*table, good, Ones(*table, good)).ok());
 }
 
@@ -335,7 +335,7 @@ TEST(SparseTable, BadConfigsAndBadCallsAreRefusedByName) {
   refused(config, "cosine");
 
   auto table = Make(Config());
-  const GroupedKeys keys({1});
+  const base::GroupedKeys keys({1});
   std::vector<float> row(4);
   EXPECT_FALSE(table->Pull(keys.view(), base::StepKind::kTrain, {row.data(), 3, 3}).ok());
   EXPECT_FALSE(table->Pull(keys.view(), base::StepKind::kTrain, {row.data(), 4, 4, base::Device::kCuda}).ok());
@@ -358,8 +358,8 @@ TEST(SparseTable, ConcurrentPullsAndPushesAreRowAtomic) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < kRounds; ++round) {
         const size_t begin = static_cast<size_t>((round + t) % 3) * 500;
-        const GroupedKeys keys(std::vector<base::Key>(all.begin() + static_cast<int64_t>(begin),
-                                                      all.begin() + static_cast<int64_t>(begin + 500)));
+        const base::GroupedKeys keys(std::vector<base::Key>(all.begin() + static_cast<int64_t>(begin),
+                                                            all.begin() + static_cast<int64_t>(begin + 500)));
         if (!Push(*table, keys, Ones(*table, keys)).ok()) ++torn;
         const std::vector<float> rows = Pull(*table, keys);
         for (size_t i = 0; i < rows.size(); i += 12) {
@@ -378,7 +378,7 @@ TEST(SparseTable, ConcurrentPullsAndPushesAreRowAtomic) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(torn, 0);
   EXPECT_LE(visited, 1500u);
-  const GroupedKeys whole(all);
+  const base::GroupedKeys whole(all);
   EXPECT_EQ(Pull(*table, whole), std::vector<float>(1500 * 12, -static_cast<float>(kThreads * kRounds / 3)));
 }
 

@@ -83,4 +83,11 @@ struct DenseTableConfig {
   friend bool operator==(const DenseTableConfig&, const DenseTableConfig&) = default;
 };
 
+// All tables of a model. Sparse tables are known by their index, the dense parameters are one table.
+struct ModelConfig {
+  std::vector<SparseTableConfig> sparse;
+  DenseTableConfig dense;
+  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
+};
+
 }  // namespace regatta::table

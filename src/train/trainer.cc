@@ -92,7 +92,10 @@ class Trainer::Pass {
   void Leave(const absl::Status& status, Leaving leaving) {
     base::MutexLock lock(mu_);
     --in_flight_;
-    if (!status.ok() && status_.ok()) status_ = status;
+    if (!status.ok() && status_.ok()) {
+      status_ = status;
+      trainer_.communicator_.Abort(status);
+    }
     if (status.ok() && leaving == Leaving::kLastBatch) reached_end_ = true;
     if (pausing_ && in_flight_ == 0) {
       if (status_.ok()) status_ = observer_.AtPause(position_);
@@ -123,7 +126,8 @@ Trainer::Trainer(const model::Model& model, comm::Communicator& communicator, co
 absl::StatusOr<PassEnd> Trainer::RunPass(data::Dataset& dataset, base::StepKind kind, const base::DataPosition& done,
                                          uint64_t first_step, PassObserver& observer) {
   PlanQueue queue(dataset, 2 + static_cast<size_t>(options_.threads), options_.tracer);
-  RETURN_IF_ERROR(communicator_.BeginPass({.pass = done.pass, .kind = kind, .known = {}}));
+  RETURN_IF_ERROR(communicator_.BeginPass(
+      {.pass = done.pass, .kind = kind, .known = {}, .first_step = first_step, .first_batch = done.low}));
   RETURN_IF_ERROR(queue.Start(done));
   Pass pass(*this, queue, kind, done, first_step, observer);
   std::vector<std::thread> threads;

@@ -19,9 +19,9 @@ table::InitializerConfig ToInitializer(const model::Init& init) {
 
 }  // namespace
 
-absl::StatusOr<TableConfigs> ConfigureTables(const model::ModelSpec& spec, const runner::RunConfig& run,
-                                             base::Config& config, runner::Remarks& remarks) {
-  TableConfigs configs;
+absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const runner::RunConfig& run,
+                                                   base::Config& config, runner::Remarks& remarks) {
+  table::ModelConfig configs;
   const auto seed = static_cast<uint64_t>(run.runner.seed);
   for (const model::EmbeddingSpec& embedding : spec.embeddings) {
     ASSIGN_OR_RETURN(const runner::TableRule rule,
@@ -44,7 +44,7 @@ absl::StatusOr<TableConfigs> ConfigureTables(const model::ModelSpec& spec, const
   return configs;
 }
 
-absl::StatusOr<ModelTableSet> ModelTableSet::Create(const TableConfigs& configs) {
+absl::StatusOr<ModelTableSet> ModelTableSet::Create(const table::ModelConfig& configs) {
   ModelTableSet set;
   for (const table::SparseTableConfig& config : configs.sparse) {
     auto table = table::SparseTable::Create(config);
@@ -59,11 +59,6 @@ std::vector<table::SparseTable*> ModelTableSet::sparse() const {
   std::vector<table::SparseTable*> tables;
   for (const auto& table : sparse_) tables.push_back(table.get());
   return tables;
-}
-
-table::ModelView ModelTableSet::View() const {
-  const std::vector<table::SparseTable*> tables = sparse();
-  return {{tables.begin(), tables.end()}, dense_.get()};
 }
 
 table::ModelTables ModelTableSet::Fillable() const { return {sparse(), dense_.get()}; }

@@ -16,21 +16,16 @@
 
 namespace regatta::worker {
 
-struct TableConfigs {
-  std::vector<table::SparseTableConfig> sparse;  // in order of ModelSpec::embeddings
-  table::DenseTableConfig dense;
-};
-
-absl::StatusOr<TableConfigs> ConfigureTables(const model::ModelSpec& spec, const runner::RunConfig& run,
-                                             base::Config& config, runner::Remarks& remarks);
+// Sparse tables are in order of ModelSpec::embeddings.
+absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const runner::RunConfig& run,
+                                                   base::Config& config, runner::Remarks& remarks);
 
 class ModelTableSet {
  public:
-  static absl::StatusOr<ModelTableSet> Create(const TableConfigs& configs);
+  static absl::StatusOr<ModelTableSet> Create(const table::ModelConfig& configs);
 
   std::vector<table::SparseTable*> sparse() const;
   table::DenseTable* dense() const { return dense_.get(); }
-  table::ModelView View() const;
   table::ModelTables Fillable() const;
   uint64_t rows() const;
   uint64_t memory_bytes() const;

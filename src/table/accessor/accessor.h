@@ -50,6 +50,10 @@ class Accessor {
   virtual double learning_rate() const = 0;  // what the schedule starts from
   virtual void Pull(const PullBlock& block) const = 0;
   virtual void Push(const PushBlock& block) const = 0;
+  // Adds block.update.grads to what a pull gives of each row; its state stays as it is.
+  virtual void Add(const PushBlock& block) const = 0;
+  // Puts block.update.grads in place of what a pull gives of each row; its state stays as it is.
+  virtual void Assign(const PushBlock& block) const = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Accessor>> MakeAccessor(const SparseTableConfig& config);

@@ -49,15 +49,26 @@ class PlainAccessor final : public Accessor {
   }
 
   void Push(const PushBlock& block) const override {
-    for (uint64_t born = block.born; born != 0; born &= born - 1) {
-      const int i = __builtin_ctzll(born);
-      float* row = block.update.rows[i];
-      InitWeights(block.keys[i], row);
-      rule_->InitState(dim_, row + dim_);
-    }
+    InitBorn(block);
     RowUpdate update = block.update;
     update.dim = dim_;
     rule_->Apply(update);
+  }
+
+  void Add(const PushBlock& block) const override {
+    InitBorn(block);
+    for (int i = 0; i < block.update.count; ++i) {
+      float* row = block.update.rows[i];
+      if (row == nullptr) continue;
+      const float* difference = block.update.grads.row(i);
+      for (int j = 0; j < dim_; ++j) row[j] += difference[j];
+    }
+  }
+
+  void Assign(const PushBlock& block) const override {
+    InitBorn(block);
+    for (int i = 0; i < block.update.count; ++i)
+      if (block.update.rows[i] != nullptr) CopyRow(block.update.grads.row(i), dim_, block.update.rows[i]);
   }
 
  private:
@@ -73,6 +84,15 @@ class PlainAccessor final : public Accessor {
       } else {
         std::fill_n(out, dim_, 0.0f);
       }
+    }
+  }
+
+  void InitBorn(const PushBlock& block) const {
+    for (uint64_t born = block.born; born != 0; born &= born - 1) {
+      const int i = __builtin_ctzll(born);
+      float* row = block.update.rows[i];
+      InitWeights(block.keys[i], row);
+      rule_->InitState(dim_, row + dim_);
     }
   }
 

@@ -172,6 +172,22 @@ absl::Status CheckpointReader::LoadSparse(const ModelTables& model, LoadKind kin
   });
 }
 
+absl::Status CheckpointReader::ForEachBlock(size_t table, const BlockFn& fn) const {
+  const SavedSparse& saved = manifest_->sparse[table];
+  ShardCursor cursor(kReadWindow);
+  for (const ShardExtent& extent : saved.extents) {
+    cursor.Start(*files_[extent.extent.file], extent, saved.row_width);
+    while (true) {
+      auto more = cursor.NextBlock();
+      if (more.ok() && !*more) break;
+      const absl::Status status = more.ok() ? fn(extent.shard, cursor.keys(), cursor.rows()) : more.status();
+      if (!status.ok())
+        return base::Annotate(status, absl::StrCat("table ", saved.config.name, ": shard ", extent.shard));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckpointReader::LoadDense(DenseTable& table, LoadKind kind) const {
   const SavedDense& saved = *manifest_->dense;
   std::vector<float> values(saved.size);

@@ -49,6 +49,11 @@ class CheckpointReader {
   using Progress = std::function<void(uint64_t done, uint64_t total)>;
   std::vector<absl::Status> Verify(const Progress& progress = nullptr) const;
 
+  // fn(shard, keys, rows) for every block of manifest().sparse[table], keys of one shard ascending, row_width floats a
+  // key; stops at the first error.
+  using BlockFn = std::function<absl::Status(uint32_t shard, std::span<const base::Key>, std::span<const float>)>;
+  absl::Status ForEachBlock(size_t table, const BlockFn& fn) const;
+
   // All rows of manifest().sparse[table], keys ascending; the reader must outlive them.
   MergedRows Rows(size_t table) const { return MergedRows(files_, manifest_->sparse[table]); }
   // The row of a key, NOT_FOUND where the table has none.

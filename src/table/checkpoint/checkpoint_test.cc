@@ -96,8 +96,9 @@ TEST(RowSorter, WritesTheSameBytesWithLittleMemory) {
     int row_width() const override { return table_.row_width(); }
     int pull_width() const override { return table_.pull_width(); }
     uint64_t ShardRows(uint32_t) const override { return table_.rows(); }
-    void ForEachRow(uint32_t, const SparseTable::RowFn& fn) const override {
+    absl::Status ForEachRow(uint32_t, const SparseTable::RowFn& fn) const override {
       for (uint32_t s = 0; s < base::kVirtualShards; ++s) table_.ForEachRow(s, fn);
+      return absl::OkStatus();
     }
 
    private:

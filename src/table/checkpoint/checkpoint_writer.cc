@@ -10,6 +10,7 @@
 #include "base/key.h"
 #include "table/checkpoint/block.h"
 #include "table/checkpoint/data_file.h"
+#include "table/checkpoint/local_model.h"
 #include "table/checkpoint/manifest.h"
 #include "table/checkpoint/parallel.h"
 #include "table/checkpoint/row_sorter.h"
@@ -22,19 +23,6 @@ constexpr uint32_t kMaxFiles = 8;
 constexpr uint64_t kFloatsPerExtent = uint64_t{4} << 20;
 static_assert(kFloatsPerExtent % kFloatsPerBlock == 0);
 constexpr uint64_t kManifestAllowance = 1 << 20;
-
-class TableRows final : public RowSource {
- public:
-  explicit TableRows(const SparseTable& table) : table_(table) {}
-  const SparseTableConfig& config() const override { return table_.config(); }
-  int row_width() const override { return table_.row_width(); }
-  int pull_width() const override { return table_.pull_width(); }
-  uint64_t ShardRows(uint32_t shard) const override { return table_.ShardRows(shard); }
-  void ForEachRow(uint32_t shard, const SparseTable::RowFn& fn) const override { table_.ForEachRow(shard, fn); }
-
- private:
-  const SparseTable& table_;
-};
 
 absl::Status CheckContents(const SaveContents& contents) {
   std::set<std::string> names;
@@ -238,19 +226,8 @@ absl::Status WriteCheckpoint(const std::string& folder, const SaveContents& cont
 }
 
 absl::Status WriteCheckpoint(const std::string& folder, const ModelView& model, const RunState& run) {
-  SaveContents contents;
-  std::vector<std::unique_ptr<TableRows>> rows;
-  for (const SparseTable* table : model.sparse) {
-    rows.push_back(std::make_unique<TableRows>(*table));
-    contents.sparse.push_back(rows.back().get());
-  }
-  if (model.dense) {
-    DenseContents& dense = contents.dense.emplace();
-    dense.config = model.dense->config();
-    dense.updates = model.dense->updates();
-    dense.arrays.push_back(model.dense->Values());
-    for (int i = 0; i < model.dense->state_count(); ++i) dense.arrays.push_back(model.dense->State(i));
-  }
+  std::vector<std::unique_ptr<RowSource>> rows;
+  SaveContents contents = ContentsOf(model, rows);
   contents.run = run;
   return WriteCheckpoint(folder, contents);
 }

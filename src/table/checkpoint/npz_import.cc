@@ -57,7 +57,7 @@ class ImportedRows final : public RowSource {
   int row_width() const override { return like_.row_width; }
   int pull_width() const override { return like_.pull_width; }
   uint64_t ShardRows(uint32_t shard) const override { return begin_[shard + 1] - begin_[shard]; }
-  void ForEachRow(uint32_t shard, const SparseTable::RowFn& fn) const override {
+  absl::Status ForEachRow(uint32_t shard, const SparseTable::RowFn& fn) const override {
     const size_t weights = static_cast<size_t>(like_.pull_width), width = static_cast<size_t>(like_.row_width);
     std::vector<float> row(width);
     for (uint64_t i = begin_[shard]; i < begin_[shard + 1]; ++i) {
@@ -70,6 +70,7 @@ class ImportedRows final : public RowSource {
       }
       fn(keys_[at], row);
     }
+    return absl::OkStatus();
   }
 
  private:

@@ -6,14 +6,14 @@
 namespace regatta::table {
 
 // Upper ends (inclusive) of key ranges that hold about sort_bytes_ each.
-std::vector<base::Key> RowSorter::RangeBounds(const RowSource& source, uint32_t shard) {
+absl::StatusOr<std::vector<base::Key>> RowSorter::RangeBounds(const RowSource& source, uint32_t shard) {
   const uint64_t rows = source.ShardRows(shard);
   const uint64_t per_range = std::max<uint64_t>(1, sort_bytes_ / RowBytes(width_));
   std::vector<base::Key> bounds;
   if (rows > per_range) {
     std::vector<base::Key> keys;
     keys.reserve(rows);
-    source.ForEachRow(shard, [&](base::Key key, std::span<const float>) { keys.push_back(key); });
+    RETURN_IF_ERROR(source.ForEachRow(shard, [&](base::Key key, std::span<const float>) { keys.push_back(key); }));
     std::sort(keys.begin(), keys.end());
     for (uint64_t i = per_range - 1; i < keys.size(); i += per_range) bounds.push_back(keys[i]);
   }
@@ -21,15 +21,16 @@ std::vector<base::Key> RowSorter::RangeBounds(const RowSource& source, uint32_t 
   return bounds;
 }
 
-void RowSorter::Gather(const RowSource& source, uint32_t shard, base::Key least, base::Key most) {
+absl::Status RowSorter::Gather(const RowSource& source, uint32_t shard, base::Key least, base::Key most) {
   order_.clear();
   rows_.clear();
-  source.ForEachRow(shard, [&](base::Key key, std::span<const float> row) {
+  RETURN_IF_ERROR(source.ForEachRow(shard, [&](base::Key key, std::span<const float> row) {
     if (key < least || key > most) return;
     order_.emplace_back(key, static_cast<uint32_t>(order_.size()));
     rows_.insert(rows_.end(), row.begin(), row.end());
-  });
+  }));
   std::sort(order_.begin(), order_.end());
+  return absl::OkStatus();
 }
 
 absl::Status RowSorter::Emit(DataFileWriter& out) {
@@ -61,8 +62,9 @@ absl::StatusOr<Extent> RowSorter::Write(const RowSource& source, uint32_t shard,
   block_.resize(RowsPerBlock(width_) * RowBytes(width_) + 8);
   out.BeginExtent();
   base::Key least = 0;
-  for (const base::Key most : RangeBounds(source, shard)) {
-    Gather(source, shard, least, most);
+  ASSIGN_OR_RETURN(const std::vector<base::Key> bounds, RangeBounds(source, shard));
+  for (const base::Key most : bounds) {
+    RETURN_IF_ERROR(Gather(source, shard, least, most));
     RETURN_IF_ERROR(Emit(out));
     least = most + 1;
   }

@@ -25,8 +25,8 @@ class RowSorter {
   absl::StatusOr<Extent> Write(const RowSource& source, uint32_t shard, DataFileWriter& out);
 
  private:
-  std::vector<base::Key> RangeBounds(const RowSource& source, uint32_t shard);
-  void Gather(const RowSource& source, uint32_t shard, base::Key least, base::Key most);
+  absl::StatusOr<std::vector<base::Key>> RangeBounds(const RowSource& source, uint32_t shard);
+  absl::Status Gather(const RowSource& source, uint32_t shard, base::Key least, base::Key most);
   absl::Status Emit(DataFileWriter& out);
   absl::Status FlushBlock(DataFileWriter& out);
 

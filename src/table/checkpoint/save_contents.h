@@ -1,4 +1,4 @@
-// What a save is made of, whoever holds it: live tables, or arrays that were imported.
+// What a save is made of, whoever holds it: live tables, servers, or arrays that were imported.
 // Thread-safety: ForEachRow of different shards is concurrent. Nothing may change while a save is written.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "table/checkpoint/run_state.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
@@ -21,7 +22,7 @@ class RowSource {
   virtual int row_width() const = 0;
   virtual int pull_width() const = 0;
   virtual uint64_t ShardRows(uint32_t shard) const = 0;
-  virtual void ForEachRow(uint32_t shard, const SparseTable::RowFn& fn) const = 0;
+  virtual absl::Status ForEachRow(uint32_t shard, const SparseTable::RowFn& fn) const = 0;
 };
 
 struct DenseContents {

@@ -46,9 +46,9 @@ struct Scenario {
   bool (*save)(SaveRoot& root, const TestModel& model);
 };
 
-bool ReplaceEpoch(SaveRoot& root, const TestModel& model) { return root.SaveEpoch(0, model.view(), At(0, 50)).ok(); }
-bool NextEpoch(SaveRoot& root, const TestModel& model) { return root.SaveEpoch(1, model.view(), At(1, 50)).ok(); }
-bool Periodic(SaveRoot& root, const TestModel& model) { return root.SaveCheckpoint(model.view(), At(1, 50)).ok(); }
+bool ReplaceEpoch(SaveRoot& root, const TestModel& model) { return root.SaveEpoch(0, model.store(), At(0, 50)).ok(); }
+bool NextEpoch(SaveRoot& root, const TestModel& model) { return root.SaveEpoch(1, model.store(), At(1, 50)).ok(); }
+bool Periodic(SaveRoot& root, const TestModel& model) { return root.SaveCheckpoint(model.store(), At(1, 50)).ok(); }
 
 constexpr Scenario kScenarios[] = {
     {"replace an epoch", &ReplaceEpoch}, {"next epoch", &NextEpoch}, {"periodic", &Periodic}};
@@ -57,9 +57,9 @@ constexpr Scenario kScenarios[] = {
 void MakeRoot(const std::string& path, const TestModel& old_model) {
   auto root = SaveRoot::Open({path, OpenMode::kFresh, 1, 1});
   ASSERT_TRUE(root.ok());
-  ASSERT_TRUE((*root)->SaveCheckpoint(old_model.view(), At(0, 10)).ok());
-  ASSERT_TRUE((*root)->SaveCheckpoint(old_model.view(), At(0, 20)).ok());
-  ASSERT_TRUE((*root)->SaveEpoch(0, old_model.view(), At(0, 30)).ok());
+  ASSERT_TRUE((*root)->SaveCheckpoint(old_model.store(), At(0, 10)).ok());
+  ASSERT_TRUE((*root)->SaveCheckpoint(old_model.store(), At(0, 20)).ok());
+  ASSERT_TRUE((*root)->SaveEpoch(0, old_model.store(), At(0, 30)).ok());
 }
 
 void ExpectOldOrNew(const std::string& path, const TestModel& old_model, const TestModel& new_model, Ending ending) {
@@ -70,7 +70,7 @@ void ExpectOldOrNew(const std::string& path, const TestModel& old_model, const T
     EXPECT_TRUE(CheckpointReader::Open(save.folder)->Verify().empty()) << save.name;
   }
   TestModel found;
-  const auto resumed = (*root)->LoadNewest(found.tables());
+  const auto resumed = (*root)->LoadNewest(found.store());
   ASSERT_EQ(resumed.status(), absl::OkStatus());
   ASSERT_TRUE(resumed->has_value());
   const bool is_new = (*resumed)->run.position.low == 50;
@@ -97,7 +97,7 @@ TEST(SaveCrash, AtEveryWriteSyncAndRename) {
         const Ending ending = InChild(absl::StrCat(point, "=crash@", n), [&] {
           auto root = SaveRoot::Open({folder.path(), OpenMode::kResume, 1, 1});
           TestModel ignored;
-          return root.ok() && (*root)->LoadNewest(ignored.tables()).ok() && scenario.save(**root, new_model);
+          return root.ok() && (*root)->LoadNewest(ignored.store()).ok() && scenario.save(**root, new_model);
         });
         ASSERT_NE(ending, Ending::kFailed) << scenario.name << ": " << point << "@" << n;
         SCOPED_TRACE(absl::StrCat(scenario.name, ": ", point, "@", n));
@@ -124,7 +124,7 @@ TEST(SaveCrash, WithoutExchange) {
       const Ending ending = InChild(absl::StrCat("save.exchange=error,", point, "=crash@", n), [&] {
         auto root = SaveRoot::Open({folder.path(), OpenMode::kResume, 1, 1});
         TestModel ignored;
-        return root.ok() && (*root)->LoadNewest(ignored.tables()).ok() && ReplaceEpoch(**root, new_model);
+        return root.ok() && (*root)->LoadNewest(ignored.store()).ok() && ReplaceEpoch(**root, new_model);
       });
       SCOPED_TRACE(absl::StrCat(point, "@", n));
       ExpectOldOrNew(folder.path(), old_model, new_model, ending);
@@ -148,9 +148,9 @@ TEST(SaveCrash, AnErrorAtEveryWriteSyncAndRename) {
         {
           auto root = SaveRoot::Open({folder.path(), OpenMode::kResume, 1, 1});
           TestModel ignored;
-          ASSERT_TRUE((*root)->LoadNewest(ignored.tables()).ok());
+          ASSERT_TRUE((*root)->LoadNewest(ignored.store()).ok());
           ASSERT_TRUE(base::ArmFailpoints(absl::StrCat(point, "=", action, "@", n)).ok());
-          completed = (*root)->SaveEpoch(1, new_model.view(), At(1, 50)).ok();
+          completed = (*root)->SaveEpoch(1, new_model.store(), At(1, 50)).ok();
           ASSERT_TRUE(base::ArmFailpoints("").ok());
         }
         SCOPED_TRACE(absl::StrCat(point, "=", action, "@", n));

@@ -106,13 +106,13 @@ absl::Status SaveRoot::RemoveLeftOvers(const std::string& folder) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<SaveRoot::Resumed>> SaveRoot::LoadNewest(const ModelTables& model) {
+absl::StatusOr<std::optional<SaveRoot::Resumed>> SaveRoot::LoadNewest(ModelStore& model) {
   std::vector<std::string> damage;
   for (size_t i = 0; i < saves_.size(); ++i) {
     const std::string name = saves_[i];
     absl::StatusOr<CheckpointReader> reader = CheckpointReader::Open(FolderOf(name));
     absl::Status status = reader.status();
-    if (status.ok()) status = reader->LoadInto(model, LoadKind::kTraining);
+    if (status.ok()) status = model.LoadFrom(*reader, LoadKind::kTraining);
     absl::StatusOr<RunState> run = status.ok() ? reader->ReadRunState() : absl::StatusOr<RunState>(status);
     if (run.ok()) {
       saves_.erase(saves_.begin(), saves_.begin() + static_cast<ptrdiff_t>(i));
@@ -127,17 +127,19 @@ absl::StatusOr<std::optional<SaveRoot::Resumed>> SaveRoot::LoadNewest(const Mode
       absl::StrCat("every save under ", options_.path, " is damaged: ", absl::StrJoin(damage, "; ")));
 }
 
-absl::Status SaveRoot::SaveEpoch(uint64_t epoch, const ModelView& model, const RunState& run) {
+absl::Status SaveRoot::SaveEpoch(uint64_t epoch, ModelStore& model, const RunState& run) {
   return Commit(absl::StrCat(epoch), model, run);
 }
 
-absl::Status SaveRoot::SaveCheckpoint(const ModelView& model, const RunState& run) {
+absl::Status SaveRoot::SaveCheckpoint(ModelStore& model, const RunState& run) {
   RETURN_IF_ERROR(base::MakeFolders(FolderOf(kCheckpoints)));
   return Commit(absl::StrCat(kCheckpoints, "/", run.position.pass, "-", run.position.low), model, run);
 }
 
-absl::Status SaveRoot::Commit(const std::string& name, const ModelView& model, const RunState& run) {
-  RETURN_IF_ERROR(WriteCheckpoint(FolderOf(name), model, run));
+absl::Status SaveRoot::Commit(const std::string& name, ModelStore& model, const RunState& run) {
+  ASSIGN_OR_RETURN(SaveContents contents, model.Contents());
+  contents.run = run;
+  RETURN_IF_ERROR(WriteCheckpoint(FolderOf(name), contents));
   std::vector<std::string> saves = {name};
   for (const std::string& older : saves_)
     if (older != name && base::Exists(FolderOf(older))) saves.push_back(older);

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "table/checkpoint/checkpoint_reader.h"
 #include "table/checkpoint/checkpoint_writer.h"
+#include "table/checkpoint/model_store.h"
 #include "table/checkpoint/root_lock.h"
 #include "table/checkpoint/run_record.h"
 #include "table/checkpoint/run_state.h"
@@ -47,14 +48,14 @@ class SaveRoot {
     std::string name;  // relative to the root
     RunState run;
   };
-  // Fills the tables from the newest complete save of this run, falling back to older ones with a warning where one is
+  // Fills the model from the newest complete save of this run, falling back to older ones with a warning where one is
   // damaged. None: the run was interrupted before its first save, so it begins anew.
-  absl::StatusOr<std::optional<Resumed>> LoadNewest(const ModelTables& model);
+  absl::StatusOr<std::optional<Resumed>> LoadNewest(ModelStore& model);
 
   // Afterwards the save is complete, durable and CURRENT; older ones that are no longer kept are gone. On an error all
   // earlier saves are as before.
-  absl::Status SaveEpoch(uint64_t epoch, const ModelView& model, const RunState& run);
-  absl::Status SaveCheckpoint(const ModelView& model, const RunState& run);
+  absl::Status SaveEpoch(uint64_t epoch, ModelStore& model, const RunState& run);
+  absl::Status SaveCheckpoint(ModelStore& model, const RunState& run);
 
   absl::Status MarkBest(uint64_t epoch);
   absl::Status MarkInterrupted();
@@ -71,7 +72,7 @@ class SaveRoot {
   absl::Status Begin();
   absl::Status BeginResume();
   absl::Status RemoveLeftOvers(const std::string& folder);
-  absl::Status Commit(const std::string& name, const ModelView& model, const RunState& run);
+  absl::Status Commit(const std::string& name, ModelStore& model, const RunState& run);
   absl::Status Prune();
   absl::Status Remove(const std::string& name);
 

@@ -43,13 +43,13 @@ TEST(SaveRoot, ResumesTheNewestSave) {
   {
     auto root = MustOpen(folder / "out", OpenMode::kFresh);
     model.FillRandom(100, 1);
-    ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10, EpochState::kFinished)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, model.store(), At(0, 10, EpochState::kFinished)).ok());
     model.FillRandom(100, 2);
-    ASSERT_TRUE(root->SaveCheckpoint(model.view(), At(1, 5)).ok());
+    ASSERT_TRUE(root->SaveCheckpoint(model.store(), At(1, 5)).ok());
   }
   auto root = MustOpen(folder / "out", OpenMode::kResume);
   TestModel loaded;
-  const auto resumed = root->LoadNewest(loaded.tables());
+  const auto resumed = root->LoadNewest(loaded.store());
   ASSERT_EQ(resumed.status(), absl::OkStatus());
   ASSERT_TRUE(resumed->has_value());
   EXPECT_EQ((*resumed)->name, "checkpoint/1-5");
@@ -65,8 +65,8 @@ TEST(SaveRoot, FallsBackToAnOlderSaveWhenTheNewestIsDamaged) {
     newer.FillRandom(100, 2);
     {
       auto root = MustOpen(folder.path(), OpenMode::kFresh);
-      ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
-      ASSERT_TRUE(root->SaveEpoch(1, newer.view(), At(1, 10)).ok());
+      ASSERT_TRUE(root->SaveEpoch(0, model.store(), At(0, 10)).ok());
+      ASSERT_TRUE(root->SaveEpoch(1, newer.store(), At(1, 10)).ok());
     }
     if (std::string(file) == "missing") {
       std::filesystem::remove_all(folder / "1");
@@ -75,12 +75,12 @@ TEST(SaveRoot, FallsBackToAnOlderSaveWhenTheNewestIsDamaged) {
     }
     auto root = MustOpen(folder.path(), OpenMode::kResume);
     TestModel loaded;
-    const auto resumed = root->LoadNewest(loaded.tables());
+    const auto resumed = root->LoadNewest(loaded.store());
     ASSERT_EQ(resumed.status(), absl::OkStatus());
     EXPECT_EQ((*resumed)->name, "0");
     EXPECT_TRUE(loaded.SameBits(model));
     // The run goes on from there, and the next resume finds it.
-    ASSERT_TRUE(root->SaveEpoch(1, newer.view(), At(1, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(1, newer.store(), At(1, 10)).ok());
     EXPECT_EQ(root->saves(), (std::vector<std::string>{"1", "0"}));
   }
 }
@@ -88,10 +88,10 @@ TEST(SaveRoot, FallsBackToAnOlderSaveWhenTheNewestIsDamaged) {
 TEST(SaveRoot, NamesEverySaveWhenAllAreDamaged) {
   TestFolder folder;
   TestModel model;
-  ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, model.view(), At(0, 10)).ok());
+  ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, model.store(), At(0, 10)).ok());
   FlipByte(folder / "0/data-000", 30);
   auto root = MustOpen(folder.path(), OpenMode::kResume);
-  const auto resumed = root->LoadNewest(model.tables());
+  const auto resumed = root->LoadNewest(model.store());
   EXPECT_TRUE(absl::IsDataLoss(resumed.status()));
   EXPECT_TRUE(absl::StrContains(resumed.status().message(), "0/data-000: byte 16")) << resumed.status();
 }
@@ -101,17 +101,17 @@ TEST(SaveRoot, FindsSavesWithoutAReadableCurrent) {
   TestModel model;
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
-    ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
-    ASSERT_TRUE(root->SaveEpoch(1, model.view(), At(1, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, model.store(), At(0, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(1, model.store(), At(1, 10)).ok());
   }
   ASSERT_TRUE(base::WriteFileAtomically(folder / "CURRENT", "../../etc\n").ok());
-  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.tables()))->name, "1");
+  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.store()))->name, "1");
 }
 
 TEST(SaveRoot, RefusesAFreshStartOnAnInterruptedRun) {
   TestFolder folder;
   TestModel model;
-  { ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, model.view(), At(0, 10)).ok()); }
+  { ASSERT_TRUE(MustOpen(folder.path(), OpenMode::kFresh)->SaveEpoch(0, model.store(), At(0, 10)).ok()); }
   const absl::Status status = OpenStatus(folder.path(), OpenMode::kFresh);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   for (const char* part : {"--resume", "--overwrite", "newest save 0", "interrupted"})
@@ -128,22 +128,22 @@ TEST(SaveRoot, AFinishedRunIsReplacedEpochByEpoch) {
   new_model.FillRandom(20, 2);
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
-    for (uint64_t e = 0; e < 3; ++e) ASSERT_TRUE(root->SaveEpoch(e, old_model.view(), At(e, 10)).ok());
-    ASSERT_TRUE(root->SaveCheckpoint(old_model.view(), At(2, 5)).ok());
+    for (uint64_t e = 0; e < 3; ++e) ASSERT_TRUE(root->SaveEpoch(e, old_model.store(), At(e, 10)).ok());
+    ASSERT_TRUE(root->SaveCheckpoint(old_model.store(), At(2, 5)).ok());
     ASSERT_TRUE(root->MarkBest(2).ok());
     ASSERT_TRUE(root->MarkFinished().ok());
   }
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
     EXPECT_EQ(ResolveSave(folder.path()).value(), folder / "checkpoint/2-5");  // until the new run has a save
-    ASSERT_TRUE(root->SaveEpoch(0, new_model.view(), At(0, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, new_model.store(), At(0, 10)).ok());
   }
   EXPECT_EQ(CheckpointReader::Open(folder / "0")->manifest().TotalRows(), 30u);
   EXPECT_EQ(CheckpointReader::Open(folder / "1")->manifest().TotalRows(), 15u);
   EXPECT_FALSE(base::Exists(folder / "BEST"));
   EXPECT_FALSE(base::Exists(folder / "checkpoint/2-5"));
   // A resume continues the new run, not the old one's epoch 2.
-  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(new_model.tables()))->name, "0");
+  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(new_model.store()))->name, "0");
 }
 
 TEST(SaveRoot, ARunInterruptedBeforeItsFirstSaveBeginsAnew) {
@@ -151,11 +151,11 @@ TEST(SaveRoot, ARunInterruptedBeforeItsFirstSaveBeginsAnew) {
   TestModel model;
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
-    ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, model.store(), At(0, 10)).ok());
     ASSERT_TRUE(root->MarkFinished().ok());
   }
   { MustOpen(folder.path(), OpenMode::kFresh); }
-  const auto resumed = MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.tables());
+  const auto resumed = MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.store());
   ASSERT_TRUE(resumed.ok());
   EXPECT_FALSE(resumed->has_value());
 }
@@ -165,10 +165,10 @@ TEST(SaveRoot, AFinishedRunCanBeResumedForMoreEpochs) {
   TestModel model;
   {
     auto root = MustOpen(folder.path(), OpenMode::kFresh);
-    ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(0, model.store(), At(0, 10)).ok());
     ASSERT_TRUE(root->MarkFinished().ok());
   }
-  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.tables()))->name, "0");
+  EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.store()))->name, "0");
 }
 
 TEST(SaveRoot, NothingToResume) {
@@ -183,7 +183,7 @@ TEST(SaveRoot, KeepsTheTwoNewestCheckpoints) {
   TestModel model;
   auto root = MustOpen(folder.path(), OpenMode::kFresh);
   for (uint64_t batch = 100; batch <= 500; batch += 100)
-    ASSERT_TRUE(root->SaveCheckpoint(model.view(), At(0, batch)).ok());
+    ASSERT_TRUE(root->SaveCheckpoint(model.store(), At(0, batch)).ok());
   EXPECT_EQ(root->saves(), (std::vector<std::string>{"checkpoint/0-500", "checkpoint/0-400"}));
   EXPECT_EQ(ListSaves(folder.path()).size(), 2u);
 }
@@ -193,7 +193,7 @@ TEST(SaveRoot, KeepsSoManyEpochsAndTheBest) {
   TestModel model;
   auto root = MustOpen(folder.path(), OpenMode::kFresh, 2);
   for (uint64_t e = 0; e < 5; ++e) {
-    ASSERT_TRUE(root->SaveEpoch(e, model.view(), At(e, 10)).ok());
+    ASSERT_TRUE(root->SaveEpoch(e, model.store(), At(e, 10)).ok());
     if (e == 1) {
       ASSERT_TRUE(root->MarkBest(1).ok());
     }
@@ -213,7 +213,7 @@ TEST(SaveRoot, AllEpochsAreKeptByDefault) {
   TestFolder folder;
   TestModel model;
   auto root = MustOpen(folder.path(), OpenMode::kFresh);
-  for (uint64_t e = 0; e < 5; ++e) ASSERT_TRUE(root->SaveEpoch(e, model.view(), At(e, 10)).ok());
+  for (uint64_t e = 0; e < 5; ++e) ASSERT_TRUE(root->SaveEpoch(e, model.store(), At(e, 10)).ok());
   EXPECT_EQ(ListSaves(folder.path()).size(), 5u);
 }
 
@@ -248,15 +248,15 @@ TEST(SaveRoot, AFailedSaveLeavesEverythingEarlierIntact) {
   TestModel model;
   model.FillRandom(100, 1);
   auto root = MustOpen(folder.path(), OpenMode::kFresh);
-  ASSERT_TRUE(root->SaveEpoch(0, model.view(), At(0, 10)).ok());
+  ASSERT_TRUE(root->SaveEpoch(0, model.store(), At(0, 10)).ok());
   const auto before = FilesIn(folder.path());
   ASSERT_TRUE(base::ArmFailpoints("file.write=enospc").ok());
-  const absl::Status status = root->SaveEpoch(1, model.view(), At(1, 10));
+  const absl::Status status = root->SaveEpoch(1, model.store(), At(1, 10));
   ASSERT_TRUE(base::ArmFailpoints("").ok());
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), folder / "1")) << status;
   EXPECT_EQ(FilesIn(folder.path()), before);
-  EXPECT_EQ(root->SaveEpoch(1, model.view(), At(1, 10)), absl::OkStatus());
+  EXPECT_EQ(root->SaveEpoch(1, model.store(), At(1, 10)), absl::OkStatus());
 }
 
 // A real full disk, where one can be made.
@@ -270,10 +270,10 @@ TEST(SaveRoot, ASmallDiskIsFoundTooSmallBeforeAnythingIsTouched) {
   {
     auto root = MustOpen(folder / "disk", OpenMode::kFresh);
     model.FillRandom(1000, 1);
-    EXPECT_EQ(root->SaveEpoch(0, model.view(), At(0, 10)), absl::OkStatus());
+    EXPECT_EQ(root->SaveEpoch(0, model.store(), At(0, 10)), absl::OkStatus());
     before = FilesIn(folder / "disk");
     model.FillRandom(60000, 2);  // 60000 × 76 bytes
-    status = root->SaveEpoch(1, model.view(), At(1, 10));
+    status = root->SaveEpoch(1, model.store(), At(1, 10));
     after = FilesIn(folder / "disk");
   }
   EXPECT_EQ(umount((folder / "disk").c_str()), 0);

@@ -111,6 +111,12 @@ Json ToJson(const DenseTableConfig& config) {
               {"seed", config.seed}};
 }
 
+Json ToJson(const ModelConfig& config) {
+  Json sparse = Json::array();
+  for (const SparseTableConfig& table : config.sparse) sparse.push_back(ToJson(table));
+  return Json{{"sparse", std::move(sparse)}, {"dense", ToJson(config.dense)}};
+}
+
 absl::StatusOr<SparseTableConfig> SparseConfigFromJson(const Json& json, const std::string& where) {
   SparseTableConfig config;
   RETURN_IF_ERROR(RequiredField(json, "name", where, config.name));
@@ -138,6 +144,19 @@ absl::StatusOr<DenseTableConfig> DenseConfigFromJson(const Json& json, const std
   RETURN_IF_ERROR(ReadObject(json, "rule", where, config.rule));
   RETURN_IF_ERROR(ReadObject(json, "schedule", where, config.schedule));
   RETURN_IF_ERROR(OptionalField(json, "seed", where, config.seed));
+  return config;
+}
+
+absl::StatusOr<ModelConfig> ModelConfigFromJson(const Json& json, const std::string& where) {
+  ModelConfig config;
+  ASSIGN_OR_RETURN(const Json* sparse, RequiredChild(json, "sparse", where, Json::value_t::array));
+  for (const Json& item : *sparse) {
+    ASSIGN_OR_RETURN(SparseTableConfig table,
+                     SparseConfigFromJson(item, absl::StrCat(where, ".sparse[", config.sparse.size(), "]")));
+    config.sparse.push_back(std::move(table));
+  }
+  ASSIGN_OR_RETURN(const Json* dense, RequiredChild(json, "dense", where, Json::value_t::object));
+  ASSIGN_OR_RETURN(config.dense, DenseConfigFromJson(*dense, where + ".dense"));
   return config;
 }
 

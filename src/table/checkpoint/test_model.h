@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "table/checkpoint/checkpoint_reader.h"
 #include "table/checkpoint/checkpoint_writer.h"
+#include "table/checkpoint/local_model.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 
@@ -82,6 +83,10 @@ class TestModel {
   }
   ModelView view() const { return {{sparse[0].get(), sparse[1].get()}, dense.get()}; }
   ModelTables tables() const { return {{sparse[0].get(), sparse[1].get()}, dense.get()}; }
+  LocalModel& store() const {
+    if (store_ == nullptr) store_ = std::make_unique<LocalModel>(tables());
+    return *store_;
+  }
 
   std::vector<uint32_t> DenseBits() const {
     std::vector<uint32_t> all;
@@ -97,6 +102,9 @@ class TestModel {
 
   std::vector<std::unique_ptr<SparseTable>> sparse;
   std::unique_ptr<DenseTable> dense;
+
+ private:
+  mutable std::unique_ptr<LocalModel> store_;
 };
 
 }  // namespace regatta::table

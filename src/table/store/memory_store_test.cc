@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "base/grouped_keys.h"
 #include "base/random.h"
-#include "table/testing/grouped_keys.h"
 
 namespace regatta::table {
 namespace {
@@ -40,7 +40,7 @@ std::vector<base::Key> RandomKeys(size_t n, uint64_t seed) {
   base::Rng rng(seed);
   std::vector<base::Key> keys(n);
   for (base::Key& key : keys) key = rng();
-  return GroupedKeys(keys).keys();
+  return base::GroupedKeys(keys).keys();
 }
 
 TEST(MemoryStore, RowsAreBornOnceAndFoundAfterwards) {

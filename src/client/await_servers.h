@@ -1,0 +1,25 @@
+// Waits until every server listens, telling which are missing every three seconds.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace regatta::client {
+
+struct NamedChannel {
+  std::string endpoint;
+  std::shared_ptr<grpc::Channel> channel;
+};
+
+// DEADLINE_EXCEEDED names the endpoints that are not ready; CANCELLED when `cancelled` says so.
+absl::Status AwaitServers(const std::vector<NamedChannel>& servers, std::chrono::duration<double> timeout,
+                          const std::function<bool()>& cancelled);
+
+}  // namespace regatta::client

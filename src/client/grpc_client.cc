@@ -1,0 +1,400 @@
+#include "client/grpc_client.h"
+
+#include <glog/logging.h>
+#include <grpcpp/create_channel.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "table/accessor/accessor.h"
+#include "table/checkpoint/schema_json.h"
+#include "table/dense_table.h"
+#include "wire/transport.h"
+
+namespace regatta::client {
+namespace {
+
+constexpr std::chrono::milliseconds kBeat(2000);
+constexpr size_t kFrameBytes = 16 << 20;  // larger requests are split
+constexpr uint32_t kFrameKeys = wire::kMaxKeysAFrame / 2;
+
+ps::Kind ToWire(base::StepKind kind) { return kind == base::StepKind::kTrain ? ps::TRAIN : ps::INFER; }
+
+// Keys [begin, end) of entry `index` of a request's tables.
+struct Piece {
+  size_t index = 0;
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+// What of a lane's keys goes into which frame: `bytes[i]` is what a key of entry i costs.
+std::vector<std::vector<Piece>> CutFrames(std::span<const Piece> pieces, std::span<const size_t> bytes) {
+  std::vector<std::vector<Piece>> frames(1);
+  size_t keys_left = kFrameKeys, bytes_left = kFrameBytes;
+  for (Piece piece : pieces) {
+    const size_t cost = std::max<size_t>(bytes[piece.index], 1);
+    do {
+      const size_t room = std::max<size_t>(std::min(keys_left, bytes_left / cost), 1);
+      const size_t end = std::min(piece.end, piece.begin + room);
+      frames.back().push_back({piece.index, piece.begin, end});
+      const size_t keys = end - piece.begin;
+      keys_left -= std::min(keys_left, keys);
+      bytes_left -= std::min(bytes_left, keys * cost);
+      piece.begin = end;
+      if (piece.begin == piece.end) break;
+      frames.emplace_back();
+      keys_left = kFrameKeys;
+      bytes_left = kFrameBytes;
+    } while (true);
+  }
+  return frames;
+}
+
+template <typename Tables, typename KeysOf>
+std::vector<Piece> PiecesOfLane(const Tables& tables, const wire::Range& shards, const KeysOf& keys_of) {
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const base::TableKeys& keys = keys_of(tables[i]);
+    pieces.push_back(
+        {i, keys.shard_begin[static_cast<size_t>(shards.begin)], keys.shard_begin[static_cast<size_t>(shards.end)]});
+  }
+  return pieces;
+}
+
+void AddSection(ps::FrameHeader& header, int table, const Piece& piece, int width) {
+  ps::Section* section = header.add_sections();
+  section->set_table(static_cast<uint32_t>(table));
+  section->set_keys(static_cast<uint32_t>(piece.end - piece.begin));
+  section->set_width(static_cast<uint32_t>(width));
+}
+
+void AppendRows(wire::FrameWriter& writer, const base::RowsView<const float>& rows, const Piece& piece) {
+  const size_t width = static_cast<size_t>(rows.width);
+  const size_t count = piece.end - piece.begin;
+  if (rows.stride == rows.width) {
+    writer.Append(rows.row(static_cast<int64_t>(piece.begin)), count * width * sizeof(float));
+    return;
+  }
+  for (size_t i = piece.begin; i < piece.end; ++i)
+    writer.Append(rows.row(static_cast<int64_t>(i)), width * sizeof(float));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const ClientOptions& options) {
+  std::unique_ptr<GrpcClient> client(new GrpcClient(options));
+  RETURN_IF_ERROR(client->Prepare());
+  RETURN_IF_ERROR(AwaitServers(client->control_, options.wait_timeout, options.cancelled));
+  LOG(INFO) << "init rpc client with trainer_id " << options.worker.rank();
+  RETURN_IF_ERROR(client->Join());
+  RETURN_IF_ERROR(client->OpenLanes());
+  client->heart_ = std::thread([client = client.get()] { client->Beat(); });
+  return client;
+}
+
+absl::Status GrpcClient::Prepare() {
+  map_ = {static_cast<int>(options_.servers.size()), static_cast<int>(options_.job.sparse_lanes())};
+  options_.job.set_servers(static_cast<uint32_t>(options_.servers.size()));
+  options_.job.set_tables_json(table::ToJson(options_.tables).dump());
+  for (const table::SparseTableConfig& config : options_.tables.sparse) {
+    ASSIGN_OR_RETURN(const auto accessor, table::MakeAccessor(config));
+    widths_.push_back({accessor->pull_width(), accessor->push_width()});
+  }
+  ASSIGN_OR_RETURN(dense_size_, table::DenseTable::SizeOf(options_.tables.dense));
+  for (const ServerAddress& server : options_.servers) {
+    control_.push_back(
+        {server.dense.front(),
+         grpc::CreateCustomChannel(server.dense.front(), grpc::InsecureChannelCredentials(), wire::ClientArguments())});
+    stubs_.push_back(ps::ParameterServer::NewStub(control_.back().channel));
+  }
+  return absl::OkStatus();
+}
+
+std::string GrpcClient::ServerName(int server) const {
+  return absl::StrCat("server ", server, " (", control_[static_cast<size_t>(server)].endpoint, ")");
+}
+
+absl::Status GrpcClient::Join() {
+  for (size_t server = 0; server < stubs_.size(); ++server) {
+    ps::ConnectRequest request;
+    request.set_protocol(wire::kProtocolVersion);
+    *request.mutable_worker() = options_.worker;
+    request.set_server(static_cast<uint32_t>(server));
+    *request.mutable_job() = options_.job;
+    ps::ConnectReply reply;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    const grpc::Status status = stubs_[server]->Connect(&context, request, &reply);
+    if (!status.ok()) return base::Annotate(wire::FromGrpc(status), ServerName(static_cast<int>(server)));
+    rows_at_connect_ += reply.rows();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GrpcClient::OpenLanes() {
+  lanes_.resize(stubs_.size());
+  for (int server = 0; server < map_.servers; ++server) {
+    const ServerAddress& address = options_.servers[static_cast<size_t>(server)];
+    for (int lane = 0; lane < map_.lanes(); ++lane) {
+      const bool dense = lane == map_.dense_lane();
+      const std::vector<std::string>& ports = dense || address.sparse.empty() ? address.dense : address.sparse;
+      const std::string& endpoint = ports[static_cast<size_t>(dense ? 0 : lane) % ports.size()];
+      const auto channel =
+          grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), wire::ClientArguments());
+      ASSIGN_OR_RETURN(auto opened, Lane::Open(channel, options_.worker, lane, ServerName(server), traffic_));
+      lanes_[static_cast<size_t>(server)].push_back(std::move(opened));
+    }
+  }
+  return absl::OkStatus();
+}
+
+GrpcClient::~GrpcClient() {
+  {
+    base::MutexLock lock(mu_);
+    stopping_ = true;
+    wake_.NotifyAll();
+  }
+  if (heart_.joinable()) heart_.join();
+  Goodbye(absl::CancelledError("the process ends"));
+}
+
+// fn(lane, its virtual shards) for every sparse lane.
+template <typename Fn>
+void GrpcClient::ForEachLane(const Fn& fn) {
+  for (int server = 0; server < map_.servers; ++server)
+    for (int index = 0; index < map_.sparse_lanes; ++index) fn(lane(server, index), map_.Shards(server, index));
+}
+
+void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
+                      std::span<const base::RowsView<float>> out, Call& call) {
+  std::vector<size_t> bytes;
+  for (const base::RowsView<float>& view : out) bytes.push_back(sizeof(base::Key) + view.width * sizeof(float));
+  ForEachLane([&](Lane& lane, const wire::Range& shards) {
+    const auto pieces =
+        PiecesOfLane(keys, shards, [](const base::TableKeys& k) -> const base::TableKeys& { return k; });
+    for (std::vector<Piece>& frame : CutFrames(pieces, bytes)) {
+      ps::FrameHeader header;
+      header.set_verb(ps::PULL);
+      header.set_step(tag.step);
+      header.set_pass(tag.pass);
+      header.set_kind(ToWire(tag.kind));
+      size_t count = 0;
+      for (const Piece& piece : frame) {
+        AddSection(header, keys[piece.index].table, piece, out[piece.index].width);
+        count += piece.end - piece.begin;
+      }
+      if (count == 0) continue;
+      call.Expect(1);
+      lane.Send(
+          header, count * sizeof(base::Key),
+          [&](wire::FrameWriter& writer) {
+            for (const Piece& piece : frame)
+              writer.Append(keys[piece.index].keys.data() + piece.begin, (piece.end - piece.begin) * sizeof(base::Key));
+          },
+          [out, frame = std::move(frame)](wire::FrameReader& reply) -> absl::Status {
+            for (const Piece& piece : frame) {
+              const base::RowsView<float>& view = out[piece.index];
+              RETURN_IF_ERROR(reply.ReadRows(view.row(static_cast<int64_t>(piece.begin)), piece.end - piece.begin,
+                                             static_cast<size_t>(view.width), static_cast<size_t>(view.stride)));
+            }
+            return absl::OkStatus();
+          },
+          call);
+    }
+  });
+}
+
+void GrpcClient::PullDense(const StepTag& tag, std::span<float> out, Call& call) {
+  for (int server = 0; server < map_.servers; ++server) {
+    const wire::Range block = map_.DenseBlock(server, dense_size_);
+    ps::FrameHeader header;
+    header.set_verb(ps::PULL_DENSE);
+    header.set_step(tag.step);
+    header.set_pass(tag.pass);
+    header.set_kind(ToWire(tag.kind));
+    const std::span<float> part = out.subspan(static_cast<size_t>(block.begin), static_cast<size_t>(block.size()));
+    call.Expect(1);
+    lane(server, map_.dense_lane())
+        .Send(
+            header, 0, [](wire::FrameWriter&) {},
+            [part](wire::FrameReader& reply) { return reply.Read(part.data(), part.size_bytes()); }, call);
+  }
+}
+
+void GrpcClient::Push(const base::StepGrads& grads, Call& call) {
+  ps::FrameHeader header;
+  header.set_verb(ps::PUSH);
+  header.set_step(grads.step);
+  header.set_pass(grads.pass);
+  header.set_batch(grads.batch);
+  header.set_samples(grads.samples);
+  SendSections(std::move(header), grads.tables, call);
+}
+
+void GrpcClient::Add(std::span<const base::TableGrads> differences, Call& call) {
+  ps::FrameHeader header;
+  header.set_verb(ps::ADD);
+  SendSections(std::move(header), differences, call);
+}
+
+void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::TableGrads> tables, Call& call) {
+  std::vector<size_t> bytes;
+  for (const base::TableGrads& table : tables)
+    bytes.push_back(sizeof(base::Key) + static_cast<size_t>(table.grads.width) * sizeof(float));
+  ForEachLane([&](Lane& lane, const wire::Range& shards) {
+    const auto pieces =
+        PiecesOfLane(tables, shards, [](const base::TableGrads& t) -> const base::TableKeys& { return t.keys; });
+    const std::vector<std::vector<Piece>> frames = CutFrames(pieces, bytes);
+    for (size_t f = 0; f < frames.size(); ++f) {
+      header.clear_sections();
+      size_t body = 0;
+      for (const Piece& piece : frames[f]) {
+        AddSection(header, tables[piece.index].keys.table, piece, tables[piece.index].grads.width);
+        body += (piece.end - piece.begin) * bytes[piece.index];
+      }
+      header.set_more(f + 1 < frames.size());
+      call.Expect(1);
+      lane.Send(
+          header, body,
+          [&](wire::FrameWriter& writer) {
+            for (const Piece& piece : frames[f]) {
+              const base::TableGrads& table = tables[piece.index];
+              writer.Append(table.keys.keys.data() + piece.begin, (piece.end - piece.begin) * sizeof(base::Key));
+              AppendRows(writer, table.grads, piece);
+            }
+          },
+          nullptr, call);
+    }
+  });
+}
+
+void GrpcClient::PushDense(const base::StepGrads& grads, Call& call) {
+  ps::FrameHeader header;
+  header.set_verb(ps::PUSH_DENSE);
+  header.set_step(grads.step);
+  header.set_pass(grads.pass);
+  header.set_batch(grads.batch);
+  header.set_samples(grads.samples);
+  SendBlocks(std::move(header), grads.dense, call);
+}
+
+void GrpcClient::AddDense(std::span<const float> differences, Call& call) {
+  ps::FrameHeader header;
+  header.set_verb(ps::ADD_DENSE);
+  const base::DenseGrad piece{0, differences};
+  SendBlocks(std::move(header), {&piece, 1}, call);
+}
+
+void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call) {
+  for (int server = 0; server < map_.servers; ++server) {
+    const wire::Range block = map_.DenseBlock(server, dense_size_);
+    const size_t bytes = static_cast<size_t>(block.size()) * sizeof(float);
+    call.Expect(1);
+    lane(server, map_.dense_lane())
+        .Send(
+            header, bytes,
+            [&](wire::FrameWriter& writer) {
+              uint8_t* out = writer.Take(bytes);
+              for (const base::DenseGrad& piece : pieces) {
+                const int64_t begin = std::max(piece.offset, block.begin);
+                const int64_t end = std::min(piece.offset + static_cast<int64_t>(piece.values.size()), block.end);
+                if (begin >= end) continue;
+                std::memcpy(out + static_cast<size_t>(begin - block.begin) * sizeof(float),
+                            piece.values.data() + (begin - piece.offset),
+                            static_cast<size_t>(end - begin) * sizeof(float));
+              }
+            },
+            nullptr, call);
+  }
+}
+
+void GrpcClient::SendMark(ps::Verb verb, const StepTag& tag, Call& call) {
+  for (int server = 0; server < map_.servers; ++server) {
+    for (int index = 0; index < map_.lanes(); ++index) {
+      ps::FrameHeader header;
+      header.set_verb(verb);
+      header.set_pass(tag.pass);
+      header.set_step(tag.step);
+      call.Expect(1);
+      lane(server, index)
+          .Send(
+              header, 0, [](wire::FrameWriter&) {}, nullptr, call);
+    }
+  }
+}
+
+void GrpcClient::BeginPass(const StepTag& tag, Call& call) { SendMark(ps::BEGIN, tag, call); }
+void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(ps::LEAVE, tag, call); }
+
+absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string& name, const std::string& payload,
+                                                              Reply reply) {
+  ps::GatherRequest request;
+  *request.mutable_worker() = options_.worker;
+  request.set_name(name);
+  request.set_payload(payload);
+  request.set_wants_all(reply == Reply::kPayloads);
+  ps::GatherReply answer;
+  grpc::ClientContext context;
+  const grpc::Status status = stubs_.front()->Gather(&context, request, &answer);
+  if (!status.ok()) return base::Annotate(wire::FromGrpc(status), absl::StrCat(ServerName(0), ": '", name, "'"));
+  std::map<int, std::string> payloads;
+  for (int i = 0; i < answer.payloads_size() && i < answer.ranks_size(); ++i)
+    payloads[static_cast<int>(answer.ranks(i))] = answer.payloads(i);
+  return payloads;
+}
+
+void GrpcClient::SetProgress(std::string progress) {
+  base::MutexLock lock(mu_);
+  progress_ = std::move(progress);
+}
+
+std::map<int, std::string> GrpcClient::others_progress() const {
+  base::MutexLock lock(mu_);
+  return others_;
+}
+
+void GrpcClient::Beat() {
+  while (true) {
+    ps::HeartbeatRequest request;
+    *request.mutable_worker() = options_.worker;
+    {
+      base::MutexLock lock(mu_);
+      request.set_progress(progress_);
+    }
+    for (size_t server = 0; server < stubs_.size(); ++server) {
+      request.set_wants_all(server == 0 && rank() == 0);
+      if (server == 1) request.clear_progress();
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + kBeat);
+      ps::HeartbeatReply reply;
+      if (!stubs_[server]->Heartbeat(&context, request, &reply).ok()) continue;  // its lanes tell what is wrong
+      base::MutexLock lock(mu_);
+      for (int i = 0; i < reply.progress_size() && i < reply.ranks_size(); ++i)
+        others_[static_cast<int>(reply.ranks(i))] = reply.progress(i);
+    }
+    base::MutexLock lock(mu_);
+    if (stopping_) return;
+    wake_.WaitFor(mu_, kBeat);
+    if (stopping_) return;
+  }
+}
+
+void GrpcClient::Goodbye(const absl::Status& why) {
+  {
+    base::MutexLock lock(mu_);
+    if (std::exchange(said_goodbye_, true)) return;
+  }
+  for (const auto& stub : stubs_) {
+    ps::GoodbyeRequest request;
+    *request.mutable_worker() = options_.worker;
+    request.set_failed(!why.ok());
+    request.set_reason(std::string(why.message()));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
+    ps::GoodbyeReply reply;
+    const grpc::Status status = stub->Goodbye(&context, request, &reply);
+    if (!status.ok() && why.ok()) LOG(WARNING) << "goodbye: " << status.error_message();
+  }
+}
+
+}  // namespace regatta::client

@@ -1,0 +1,110 @@
+// A PsClient over gRPC: splits every request by lane, sends the parts, puts the replies where they belong.
+// Thread-safety: as PsClient; Gather and the rest are concurrent too.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "client/await_servers.h"
+#include "client/lane.h"
+#include "client/ps_client.h"
+#include "table/table_config.h"
+#include "wire/lanes.h"
+
+namespace regatta::client {
+
+// Where a server listens; several ports spread its lanes.
+struct ServerAddress {
+  std::vector<std::string> dense;   // host:port; the first carries the control verbs too
+  std::vector<std::string> sparse;  // empty: as dense
+};
+
+struct ClientOptions {
+  std::vector<ServerAddress> servers;
+  ps::WorkerId worker;
+  ps::JobSpec job;  // servers, workers and tables_json are filled in
+  table::ModelConfig tables;
+  std::chrono::duration<double> wait_timeout{600};
+  std::function<bool()> cancelled = [] { return false; };
+};
+
+class GrpcClient final : public PsClient {
+ public:
+  // Waits for the servers, agrees with them on the job and opens the lanes.
+  static absl::StatusOr<std::unique_ptr<GrpcClient>> Connect(const ClientOptions& options);
+  ~GrpcClient() override;
+
+  int sparse_tables() const override { return static_cast<int>(widths_.size()); }
+  int pull_width(int table) const override { return widths_[static_cast<size_t>(table)].pull; }
+  int64_t dense_size() const override { return dense_size_; }
+  void Pull(const StepTag& tag, std::span<const base::TableKeys> keys, std::span<const base::RowsView<float>> out,
+            Call& call) override;
+  void PullDense(const StepTag& tag, std::span<float> out, Call& call) override;
+  void Push(const base::StepGrads& grads, Call& call) override;
+  void PushDense(const base::StepGrads& grads, Call& call) override;
+  void Add(std::span<const base::TableGrads> differences, Call& call) override;
+  void AddDense(std::span<const float> differences, Call& call) override;
+  void BeginPass(const StepTag& tag, Call& call) override;
+  void LeavePass(const StepTag& tag, Call& call) override;
+
+  int rank() const { return static_cast<int>(options_.worker.rank()); }
+  int workers() const { return static_cast<int>(options_.job.workers()); }
+  const wire::LaneMap& lanes() const { return map_; }
+  Lane& lane(int server, int index) { return *lanes_[static_cast<size_t>(server)][static_cast<size_t>(index)]; }
+  const table::ModelConfig& tables() const { return options_.tables; }
+  uint64_t rows_at_connect() const { return rows_at_connect_; }  // of all servers
+  const LaneTraffic& traffic() const { return traffic_; }
+
+  enum class Reply { kNothing, kPayloads };
+  // Meets the other workers under `name`: everybody's payload by rank (kPayloads), or an empty map.
+  absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload, Reply reply);
+  // What the heartbeat carries from now on; worker 0 gets everybody's back.
+  void SetProgress(std::string progress);
+  std::map<int, std::string> others_progress() const;
+  // Tells every server that this worker is done. Later calls do nothing.
+  void Goodbye(const absl::Status& why);
+
+ private:
+  struct Widths {
+    int pull = 0;
+    int push = 0;
+  };
+  explicit GrpcClient(const ClientOptions& options) : options_(options) {}
+  absl::Status Prepare();
+  absl::Status Join();
+  absl::Status OpenLanes();
+  std::string ServerName(int server) const;
+  template <typename Fn>
+  void ForEachLane(const Fn& fn);
+  void SendMark(ps::Verb verb, const StepTag& tag, Call& call);
+  void SendSections(ps::FrameHeader header, std::span<const base::TableGrads> tables, Call& call);
+  void SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call);
+  void Beat();
+
+  ClientOptions options_;
+  wire::LaneMap map_;
+  std::vector<Widths> widths_;
+  int64_t dense_size_ = 0;
+  uint64_t rows_at_connect_ = 0;
+  std::vector<NamedChannel> control_;  // a server each
+  std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;
+  LaneTraffic traffic_;
+  std::vector<std::vector<std::unique_ptr<Lane>>> lanes_;  // [server][lane]
+
+  mutable base::Mutex mu_;
+  base::CondVar wake_;
+  std::string progress_ ABSL_GUARDED_BY(mu_);
+  std::map<int, std::string> others_ ABSL_GUARDED_BY(mu_);
+  bool said_goodbye_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread heart_;
+};
+
+}  // namespace regatta::client

@@ -1,0 +1,52 @@
+#include "comm/async.h"
+
+#include <algorithm>
+
+namespace regatta::comm {
+
+Async::Async(client::PsClient& client, int threads, uint64_t window)
+    : client_(client), dense_(client, std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)) {
+  for (int t = 0; t < threads; ++t) {
+    auto slot = std::make_unique<Slot>();
+    for (uint64_t i = 0; i < std::max<uint64_t>(window, 1); ++i)
+      slot->pushes.push_back(std::make_unique<client::Call>());
+    slots_.push_back(std::move(slot));
+  }
+}
+
+absl::Status Async::BeginPass(const base::PassKeys& keys) {
+  pass_ = keys.pass;
+  return dense_.Start(keys.kind);
+}
+
+absl::Status Async::Prefetch(const base::StepKeys&) { return absl::OkStatus(); }
+
+absl::Status Async::Pull(const base::StepKeys& keys, base::StepRows* rows) {
+  Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
+  client_.Pull({pass_, keys.step, keys.kind}, keys.tables, slot.rows.Reserve(client_, keys.tables), slot.pull);
+  slot.dense = dense_.Latest();
+  RETURN_IF_ERROR(slot.pull.Wait());
+  rows->tables = slot.rows.views();
+  rows->dense = *slot.dense;
+  return absl::OkStatus();
+}
+
+absl::Status Async::Commit(const base::StepGrads& grads) {
+  Slot& slot = *slots_[static_cast<size_t>(grads.thread)];
+  client::Call& call = *slot.pushes[slot.next_push];
+  slot.next_push = (slot.next_push + 1) % slot.pushes.size();
+  RETURN_IF_ERROR(call.Wait());  // of the step a window ago
+  client_.Push(grads, call);
+  return dense_.Add(grads);
+}
+
+absl::Status Async::EndPass() {
+  absl::Status status;
+  for (const auto& slot : slots_)
+    for (const auto& call : slot->pushes)
+      if (absl::Status s = call->Wait(); !s.ok() && status.ok()) status = s;
+  RETURN_IF_ERROR(status);
+  return dense_.Finish();
+}
+
+}  // namespace regatta::comm

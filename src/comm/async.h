@@ -1,0 +1,42 @@
+// Async: a step is pushed without waiting and applied on arrival; a pull gives the freshest rows. A thread has at most
+// `window` pushes that are not acknowledged, which bounds the staleness. The dense parameters are exchanged in the
+// background (comm/dense_exchange.h).
+// Thread-safety: as Communicator.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "client/ps_client.h"
+#include "comm/communicator.h"
+#include "comm/dense_exchange.h"
+#include "comm/row_buffers.h"
+
+namespace regatta::comm {
+
+class Async : public Communicator {
+ public:
+  Async(client::PsClient& client, int threads, uint64_t window);
+
+  absl::Status BeginPass(const base::PassKeys& keys) override;
+  absl::Status Prefetch(const base::StepKeys& keys) override;
+  absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
+  absl::Status Commit(const base::StepGrads& grads) override;
+  absl::Status EndPass() override;
+
+ private:
+  struct Slot {
+    RowBuffers rows;
+    client::Call pull;
+    std::vector<std::unique_ptr<client::Call>> pushes;  // a ring of the window
+    size_t next_push = 0;
+    std::shared_ptr<const std::vector<float>> dense;
+  };
+
+  client::PsClient& client_;
+  DenseExchange dense_;
+  std::vector<std::unique_ptr<Slot>> slots_;  // a thread each
+  uint64_t pass_ = 0;
+};
+
+}  // namespace regatta::comm

@@ -1,0 +1,57 @@
+// Consecutive batches of a worker that make one step of the servers: `size` of them, whichever threads they run on,
+// added in the order of batches. The last group of a pass may be short.
+// Thread-safety: all methods are concurrent.
+// Invariant: groups are handed over in order, each once; a batch may pull only when all groups before its own are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "base/step.h"
+#include "comm/step_copy.h"
+#include "table/gradient_sum.h"
+
+namespace regatta::comm {
+
+class BatchGroup {
+ public:
+  // `send` gets the sum of a group, whose grads.step is its number since Begin; calls do not overlap.
+  using Send = std::function<absl::Status(const base::StepGrads& grads)>;
+  BatchGroup(int size, int64_t dense_size, Send send);
+
+  // Batches from `first_batch` on, whose step is first_step + its number.
+  void Begin(const base::PassKeys& pass);
+  // The group of a step, counted from 0.
+  uint64_t GroupOf(uint64_t step) const;
+  // Waits until all groups before `group` have been sent.
+  absl::Status Await(uint64_t group);
+  absl::Status Add(const base::StepGrads& grads);
+  // A batch of the present group will not come: every wait ends with `status`.
+  void Abort(const absl::Status& status);
+  // Sends what the last group has; the number of groups since Begin.
+  absl::StatusOr<uint64_t> End();
+
+ private:
+  absl::Status SendLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const uint64_t size_;
+  const int64_t dense_size_;
+  const Send send_;
+  uint64_t pass_ = 0;  // of Begin; read while steps run, written while none does
+  uint64_t first_step_ = 0;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  uint64_t sent_ ABSL_GUARDED_BY(mu_) = 0;  // groups
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, std::unique_ptr<StepCopy>> parts_ ABSL_GUARDED_BY(mu_);  // of the present group, by step
+  std::vector<std::unique_ptr<StepCopy>> spare_ ABSL_GUARDED_BY(mu_);
+  std::vector<table::GradientSum> sums_ ABSL_GUARDED_BY(mu_);
+  std::vector<float> dense_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace regatta::comm

@@ -1,0 +1,57 @@
+#include "comm/half_async.h"
+
+#include <algorithm>
+
+namespace regatta::comm {
+
+HalfAsync::HalfAsync(client::PsClient& client, int threads, int merge, uint64_t window)
+    : client_(client),
+      dense_(client, std::max<uint64_t>(window, 1)),
+      group_(std::max(merge, 1), client.dense_size(), [this](const base::StepGrads& grads) { return Send(grads); }) {
+  for (int t = 0; t < threads; ++t) slots_.push_back(std::make_unique<Slot>());
+  for (uint64_t i = 0; i < std::max<uint64_t>(window, 1); ++i) pushes_.push_back(std::make_unique<client::Call>());
+}
+
+absl::Status HalfAsync::BeginPass(const base::PassKeys& keys) {
+  pass_ = keys;
+  if (keys.kind == base::StepKind::kTrain) group_.Begin(keys);
+  return dense_.Start(keys.kind);
+}
+
+absl::Status HalfAsync::Prefetch(const base::StepKeys&) { return absl::OkStatus(); }
+
+absl::Status HalfAsync::Pull(const base::StepKeys& keys, base::StepRows* rows) {
+  if (keys.kind == base::StepKind::kTrain) RETURN_IF_ERROR(group_.Await(group_.GroupOf(keys.step)));
+  Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
+  client_.Pull({pass_.pass, keys.step, keys.kind}, keys.tables, slot.rows.Reserve(client_, keys.tables), slot.pull);
+  slot.dense = dense_.Latest();
+  RETURN_IF_ERROR(slot.pull.Wait());
+  rows->tables = slot.rows.views();
+  rows->dense = *slot.dense;
+  return absl::OkStatus();
+}
+
+absl::Status HalfAsync::Commit(const base::StepGrads& grads) { return group_.Add(grads); }
+
+absl::Status HalfAsync::Send(const base::StepGrads& grads) {
+  client::Call& call = *pushes_[grads.step % pushes_.size()];
+  RETURN_IF_ERROR(call.Wait());  // of the group a window ago
+  base::StepGrads step = grads;
+  step.step += base_step_;
+  step.pass = pass_.pass;
+  client_.Push(step, call);
+  return dense_.Add(step);
+}
+
+absl::Status HalfAsync::EndPass() {
+  if (pass_.kind == base::StepKind::kInfer) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const uint64_t groups, group_.End());
+  base_step_ += groups;
+  absl::Status status;
+  for (const auto& call : pushes_)
+    if (absl::Status s = call->Wait(); !s.ok() && status.ok()) status = s;
+  RETURN_IF_ERROR(status);
+  return dense_.Finish();
+}
+
+}  // namespace regatta::comm

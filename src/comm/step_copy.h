@@ -1,0 +1,32 @@
+// All that a step learnt, in memory of its own: what must outlive the step's Commit.
+// Thread-safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/step.h"
+
+namespace regatta::comm {
+
+class StepCopy {
+ public:
+  void Assign(const base::StepGrads& grads, int64_t dense_size);
+
+  uint32_t samples() const { return samples_; }
+  const std::vector<base::TableGrads>& tables() const { return tables_; }  // views of this copy
+  const std::vector<float>& dense() const { return dense_; }
+
+ private:
+  struct Table {
+    std::vector<base::Key> keys;
+    std::vector<uint32_t> shard_begin;
+    std::vector<float> rows;
+  };
+  uint32_t samples_ = 0;
+  std::vector<Table> storage_;
+  std::vector<base::TableGrads> tables_;
+  std::vector<float> dense_;
+};
+
+}  // namespace regatta::comm

@@ -1,0 +1,82 @@
+#include "comm/sync.h"
+
+namespace regatta::comm {
+
+Sync::Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_step)
+    : client_(client),
+      agree_(std::move(agree)),
+      group_(threads, client.dense_size(), [this](const base::StepGrads& grads) { return Send(grads); }),
+      base_step_(first_step),
+      dense_(static_cast<size_t>(client.dense_size())) {
+  for (int t = 0; t < threads; ++t) slots_.push_back(std::make_unique<Slot>());
+}
+
+absl::Status Sync::BeginPass(const base::PassKeys& keys) {
+  pass_ = keys;
+  {
+    base::MutexLock lock(dense_mu_);
+    dense_valid_ = false;
+  }
+  if (keys.kind == base::StepKind::kInfer) return absl::OkStatus();
+  ASSIGN_OR_RETURN(base_step_, agree_(absl::StrCat("begin of pass ", keys.pass), base_step_));
+  group_.Begin(keys);
+  client::Call call;
+  client_.BeginPass({keys.pass, base_step_, keys.kind}, call);
+  return call.Wait();
+}
+
+// The rows of a step depend on the step before: there is nothing to fetch ahead.
+absl::Status Sync::Prefetch(const base::StepKeys&) { return absl::OkStatus(); }
+
+absl::Status Sync::Pull(const base::StepKeys& keys, base::StepRows* rows) {
+  client::StepTag tag{pass_.pass, 0, keys.kind};
+  if (keys.kind == base::StepKind::kTrain) {
+    const uint64_t group = group_.GroupOf(keys.step);
+    RETURN_IF_ERROR(group_.Await(group));  // a pull that overtook a push would wait for it for ever
+    tag.step = base_step_ + group;
+  }
+  Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
+  client_.Pull(tag, keys.tables, slot.rows.Reserve(client_, keys.tables), slot.call);
+  const absl::Status dense = PullDense(tag);
+  RETURN_IF_ERROR(slot.call.Wait());
+  RETURN_IF_ERROR(dense);
+  rows->tables = slot.rows.views();
+  rows->dense = dense_;
+  return absl::OkStatus();
+}
+
+// The first thread of a step fetches, the others find it there. Nobody reads the step before any more: its batches
+// have all been committed.
+absl::Status Sync::PullDense(const client::StepTag& tag) {
+  base::MutexLock lock(dense_mu_);
+  if (dense_valid_ && dense_tag_.step == tag.step && dense_tag_.kind == tag.kind) return absl::OkStatus();
+  client::Call call;
+  client_.PullDense(tag, dense_, call);
+  RETURN_IF_ERROR(call.Wait());
+  dense_tag_ = tag;
+  dense_valid_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Sync::Commit(const base::StepGrads& grads) { return group_.Add(grads); }
+
+absl::Status Sync::Send(const base::StepGrads& grads) {
+  RETURN_IF_ERROR(pushes_.Wait());  // of the step before
+  base::StepGrads step = grads;
+  step.step += base_step_;
+  step.pass = pass_.pass;
+  client_.Push(step, pushes_);
+  client_.PushDense(step, pushes_);
+  return absl::OkStatus();
+}
+
+absl::Status Sync::EndPass() {
+  if (pass_.kind == base::StepKind::kInfer) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const uint64_t groups, group_.End());
+  base_step_ += groups;
+  client_.LeavePass({pass_.pass, base_step_, pass_.kind}, pushes_);
+  RETURN_IF_ERROR(pushes_.Wait());
+  return agree_(absl::StrCat("end of pass ", pass_.pass), base_step_).status();
+}
+
+}  // namespace regatta::comm

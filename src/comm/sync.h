@@ -1,0 +1,57 @@
+// Sync: a step of the job is one batch of every thread of every worker. The servers add all gradients of a step and
+// update once; a pull sees every earlier step and no later one. For a fixed number of workers and threads the result
+// does not depend on timing, on the number of servers or lanes.
+// Thread-safety: as Communicator.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "client/ps_client.h"
+#include "comm/batch_group.h"
+#include "comm/communicator.h"
+#include "comm/row_buffers.h"
+
+namespace regatta::comm {
+
+// The largest value that a worker brings under `name`; every worker calls it.
+using Agree = std::function<absl::StatusOr<uint64_t>(const std::string& name, uint64_t value)>;
+
+class Sync : public Communicator {
+ public:
+  // `first_step` is the servers' next step: 0, or where a resumed run goes on.
+  Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_step);
+
+  absl::Status BeginPass(const base::PassKeys& keys) override;
+  absl::Status Prefetch(const base::StepKeys& keys) override;
+  absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
+  absl::Status Commit(const base::StepGrads& grads) override;
+  absl::Status EndPass() override;
+  void Abort(const absl::Status& status) override { group_.Abort(status); }
+
+ private:
+  struct Slot {
+    RowBuffers rows;
+    client::Call call;
+  };
+  absl::Status PullDense(const client::StepTag& tag);
+  absl::Status Send(const base::StepGrads& grads);
+
+  client::PsClient& client_;
+  const Agree agree_;
+  std::vector<std::unique_ptr<Slot>> slots_;  // a thread each
+  BatchGroup group_;
+  client::Call pushes_;
+  base::PassKeys pass_;
+  uint64_t base_step_;  // the servers' step of the pass's group 0
+
+  base::Mutex dense_mu_;
+  std::vector<float> dense_;  // of dense_tag_: all threads of a step use the same
+  client::StepTag dense_tag_ ABSL_GUARDED_BY(dense_mu_);
+  bool dense_valid_ ABSL_GUARDED_BY(dense_mu_) = false;
+};
+
+}  // namespace regatta::comm

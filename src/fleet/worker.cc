@@ -1,0 +1,131 @@
+#include "fleet/worker.h"
+
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "absl/strings/numbers.h"
+#include "comm/async.h"
+#include "comm/geo.h"
+#include "comm/half_async.h"
+#include "comm/sync.h"
+
+namespace regatta::fleet {
+namespace {
+
+std::string Here() {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return absl::StrCat(host, ", pid ", getpid());
+}
+
+uint64_t NewIncarnation() {
+  std::random_device device;
+  return (uint64_t{device()} << 32 | device()) | 1;
+}
+
+const char* Name(table::NanPolicy policy) {
+  switch (policy) {
+    case table::NanPolicy::kSkip:
+      return "skip";
+    case table::NanPolicy::kAbort:
+      return "abort";
+    case table::NanPolicy::kClip:
+      return "clip";
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* Name(Mode mode) {
+  switch (mode) {
+    case Mode::kSync:
+      return "sync";
+    case Mode::kAsync:
+      return "async";
+    case Mode::kHalfAsync:
+      return "half_async";
+    case Mode::kGeo:
+      return "geo";
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& options) {
+  client::ClientOptions client;
+  client.servers = options.servers;
+  client.worker.set_rank(static_cast<uint32_t>(options.rank));
+  client.worker.set_incarnation(NewIncarnation());
+  client.worker.set_where(Here());
+  client.job.set_mode(Name(options.mode));
+  client.job.set_workers(static_cast<uint32_t>(options.workers));
+  client.job.set_sparse_lanes(static_cast<uint32_t>(options.sparse_lanes));
+  client.job.set_nan_policy(Name(options.nan_policy));
+  client.job.set_on_worker_loss(options.shrink_on_loss ? "shrink" : "fail");
+  client.tables = options.tables;
+  client.wait_timeout = options.wait_timeout;
+  client.cancelled = options.cancelled;
+  ASSIGN_OR_RETURN(auto connected, client::GrpcClient::Connect(client));
+  std::unique_ptr<Worker> worker(new Worker(options, std::move(connected)));
+  RETURN_IF_ERROR(worker->Barrier("all workers are here"));
+  return worker;
+}
+
+Worker::~Worker() {
+  communicator_.reset();
+  client_->Goodbye(absl::CancelledError("the process ends"));
+}
+
+absl::StatusOr<comm::Communicator*> Worker::StartCommunicator(uint64_t first_step) {
+  switch (options_.mode) {
+    case Mode::kSync:
+      communicator_ = std::make_unique<comm::Sync>(
+          *client_, [this](const std::string& name, uint64_t value) { return AgreeMax(name, value); }, options_.threads,
+          first_step);
+      break;
+    case Mode::kAsync:
+      communicator_ = std::make_unique<comm::Async>(*client_, options_.threads, options_.staleness);
+      break;
+    case Mode::kHalfAsync:
+      communicator_ =
+          std::make_unique<comm::HalfAsync>(*client_, options_.threads, options_.half_async_merge, options_.staleness);
+      break;
+    case Mode::kGeo: {
+      ASSIGN_OR_RETURN(communicator_, comm::Geo::Create(*client_, options_.tables,
+                                                        {.threads = options_.threads,
+                                                         .workers = options_.workers,
+                                                         .interval = options_.geo_interval,
+                                                         .nan_policy = options_.nan_policy}));
+      break;
+    }
+  }
+  LOG(INFO) << "Communicator start: " << Name(options_.mode) << ", worker " << rank() << " of " << workers();
+  return communicator_.get();
+}
+
+absl::Status Worker::Barrier(const std::string& name) {
+  return client_->Gather(name, "", client::GrpcClient::Reply::kNothing).status();
+}
+
+absl::StatusOr<std::map<int, std::string>> Worker::Gather(const std::string& name, const std::string& payload) {
+  return client_->Gather(name, payload, client::GrpcClient::Reply::kPayloads);
+}
+
+absl::StatusOr<uint64_t> Worker::AgreeMax(const std::string& name, uint64_t value) {
+  ASSIGN_OR_RETURN(const auto payloads, Gather(name, absl::StrCat(value)));
+  uint64_t most = value;
+  for (const auto& [rank, payload] : payloads) {
+    uint64_t other = 0;
+    if (!absl::SimpleAtoi(payload, &other))
+      return absl::InternalError(absl::StrCat("worker ", rank, " brings '", payload, "' to '", name, "'"));
+    most = std::max(most, other);
+  }
+  return most;
+}
+
+void Worker::Stop(const absl::Status& why) { client_->Goodbye(why); }
+
+}  // namespace regatta::fleet

@@ -1,0 +1,82 @@
+// A worker's place in a job: the connection to the servers, the communicator of the job's mode, and what workers do
+// together: meet, add up, save, load, leave.
+// Thread-safety: one thread, but for the communicator, which has its own rules.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/grpc_client.h"
+#include "client/remote_model.h"
+#include "comm/communicator.h"
+#include "table/push_options.h"
+#include "table/table_config.h"
+
+namespace regatta::fleet {
+
+enum class Mode : uint8_t { kSync, kAsync, kHalfAsync, kGeo };
+const char* Name(Mode mode);
+
+struct WorkerOptions {
+  std::vector<client::ServerAddress> servers;
+  int rank = 0;
+  int workers = 1;
+  int threads = 1;
+  Mode mode = Mode::kAsync;
+  table::ModelConfig tables;
+  int sparse_lanes = 1;         // to each server
+  uint64_t staleness = 4;       // async, half_async: pushes of a thread that are not acknowledged
+  int half_async_merge = 4;     // batches of one push
+  uint64_t geo_interval = 400;  // steps between two exchanges
+  table::NanPolicy nan_policy = table::NanPolicy::kSkip;
+  bool shrink_on_loss = false;  // go on without a lost worker
+  std::chrono::duration<double> wait_timeout{600};
+  std::function<bool()> cancelled = [] { return false; };
+};
+
+class Worker {
+ public:
+  // Waits for the servers and agrees with them on the job. Every worker of the job calls it.
+  static absl::StatusOr<std::unique_ptr<Worker>> Start(const WorkerOptions& options);
+  // Says goodbye where Stop has not.
+  ~Worker();
+
+  int rank() const { return options_.rank; }
+  int workers() const { return options_.workers; }
+  bool first() const { return options_.rank == 0; }
+
+  // The communicator; `first_step` is where a resumed run's steps go on. Once.
+  absl::StatusOr<comm::Communicator*> StartCommunicator(uint64_t first_step);
+
+  // All workers that are still there call these with the same name.
+  absl::Status Barrier(const std::string& name);
+  absl::StatusOr<uint64_t> AgreeMax(const std::string& name, uint64_t value);
+  absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload);
+
+  // What the heartbeat carries; the first worker sees everybody's.
+  void SetProgress(std::string progress) { client_->SetProgress(std::move(progress)); }
+  std::map<int, std::string> progress() const { return client_->others_progress(); }
+
+  // The servers' model, to be saved or filled by one worker while the others wait at a barrier.
+  client::RemoteModel& model() { return model_; }
+  const client::LaneTraffic& traffic() const { return client_->traffic(); }
+
+  // This worker is done; `why` is not OK where it gives up.
+  void Stop(const absl::Status& why);
+
+ private:
+  Worker(const WorkerOptions& options, std::unique_ptr<client::GrpcClient> client)
+      : options_(options), client_(std::move(client)), model_(*client_) {}
+
+  const WorkerOptions options_;
+  std::unique_ptr<client::GrpcClient> client_;
+  client::RemoteModel model_;
+  std::unique_ptr<comm::Communicator> communicator_;
+};
+
+}  // namespace regatta::fleet

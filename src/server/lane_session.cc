@@ -1,0 +1,428 @@
+#include "server/lane_session.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace regatta::server {
+namespace {
+
+grpc::ByteBuffer Done(uint64_t id) {
+  ps::FrameHeader header;
+  header.set_id(id);
+  return wire::FrameWriter(header, 0).Finish();
+}
+
+grpc::ByteBuffer Refusal(uint64_t id, const absl::Status& status) {
+  ps::FrameHeader header;
+  header.set_id(id);
+  header.set_code(static_cast<int>(status.code()));
+  header.set_message(std::string(status.message().substr(0, 4096)));
+  return wire::FrameWriter(header, 0).Finish();
+}
+
+bool IsSparseVerb(ps::Verb verb) {
+  switch (verb) {
+    case ps::PULL:
+    case ps::PUSH:
+    case ps::ADD:
+    case ps::COUNT_ROWS:
+    case ps::READ_ROWS:
+    case ps::LOAD_ROWS:
+    case ps::CLEAR:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsDenseVerb(ps::Verb verb) {
+  switch (verb) {
+    case ps::PULL_DENSE:
+    case ps::PUSH_DENSE:
+    case ps::ADD_DENSE:
+    case ps::READ_DENSE:
+    case ps::LOAD_DENSE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane)
+    : job_(job),
+      worker_(worker),
+      lane_(lane),
+      shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
+      keys_(static_cast<size_t>(job.sparse_tables())) {}
+
+grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
+  Traffic& traffic = job_.traffic();
+  traffic.bytes_in.Add(request.Length());
+  wire::FrameReader frame(request);
+  Reply reply = frame.Open();
+  if (reply.status().ok()) reply = Dispatch(frame);
+  if (!reply.ok()) traffic.refused.Add();
+  grpc::ByteBuffer buffer = reply.ok() ? *std::move(reply) : Refusal(frame.header().id(), reply.status());
+  traffic.bytes_out.Add(buffer.Length());
+  return buffer;
+}
+
+LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(job_.roster().Check(worker_));
+  const ps::Verb verb = frame.header().verb();
+  const bool dense_lane = lane_ == job_.spec().lanes.dense_lane();
+  if (dense_lane ? IsSparseVerb(verb) : IsDenseVerb(verb))
+    return absl::InvalidArgumentError(
+        absl::StrCat(ps::Verb_Name(verb), " does not belong on a ", dense_lane ? "dense" : "sparse", " lane"));
+  switch (verb) {
+    case ps::PULL:
+      return Pull(frame);
+    case ps::PUSH:
+      return Push(frame);
+    case ps::ADD:
+      return Add(frame);
+    case ps::PULL_DENSE:
+      return PullDense(frame);
+    case ps::PUSH_DENSE:
+      return PushDense(frame);
+    case ps::ADD_DENSE:
+      return AddDense(frame);
+    case ps::BEGIN:
+      return Begin(frame);
+    case ps::LEAVE:
+      return Leave(frame);
+    case ps::COUNT_ROWS:
+      return CountRows(frame);
+    case ps::READ_ROWS:
+      return ReadRows(frame);
+    case ps::LOAD_ROWS:
+      return LoadRows(frame);
+    case ps::CLEAR:
+      return Clear(frame);
+    case ps::READ_DENSE:
+      return ReadDense(frame);
+    case ps::LOAD_DENSE:
+      return LoadDense(frame);
+    default:
+      return absl::InvalidArgumentError(absl::StrCat("a request cannot be ", verb));
+  }
+}
+
+// In sync a training pull of step t sees all steps before t, on this lane as on every other.
+absl::Status LaneSession::AwaitTurn(const ps::FrameHeader& header) {
+  SyncStage* stage = job_.stage(lane_);
+  if (stage == nullptr || header.kind() != ps::TRAIN) return absl::OkStatus();
+  return stage->AwaitBefore(header.step());
+}
+
+absl::Status LaneSession::CheckSections(const wire::FrameReader& frame) const {
+  uint64_t keys = 0;
+  if (frame.header().sections_size() > job_.sparse_tables())
+    return absl::InvalidArgumentError("the request has more sections than the job has tables");
+  for (const ps::Section& section : frame.header().sections()) {
+    keys += section.keys();
+    if (section.table() >= static_cast<uint32_t>(job_.sparse_tables()))
+      return absl::InvalidArgumentError(absl::StrCat("there is no table ", section.table()));
+  }
+  if (keys > wire::kMaxKeysAFrame)
+    return absl::ResourceExhaustedError(absl::StrCat(keys, " keys in a request; the limit is ", wire::kMaxKeysAFrame));
+  return absl::OkStatus();
+}
+
+// Between the first and the last key the store checks the order of shards, so the ends tell whether all are the lane's.
+absl::Status LaneSession::ReadKeys(wire::FrameReader& frame, const ps::Section& section,
+                                   std::vector<base::Key>& keys) const {
+  const size_t first = keys.size();
+  keys.resize(first + section.keys());
+  if (section.keys() == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(frame.Read(keys.data() + first, section.keys() * sizeof(base::Key)));
+  for (const base::Key key : {keys[first], keys.back()}) {
+    if (shards_.Contains(base::ShardOf(key))) continue;
+    return absl::InvalidArgumentError(absl::StrCat("key ", key, " is of virtual shard ", base::ShardOf(key),
+                                                   "; this lane has ", shards_.begin, " to ", shards_.end - 1));
+  }
+  return absl::OkStatus();
+}
+
+LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
+  const ps::FrameHeader& header = frame.header();
+  RETURN_IF_ERROR(CheckSections(frame));
+  ps::FrameHeader reply;
+  reply.set_id(header.id());
+  size_t bytes = 0;
+  uint64_t keys = 0;
+  for (const ps::Section& section : header.sections()) {
+    std::vector<base::Key>& table_keys = keys_[section.table()];
+    table_keys.clear();
+    RETURN_IF_ERROR(ReadKeys(frame, section, table_keys));
+    bytes += size_t{section.keys()} * static_cast<size_t>(job_.sparse(section.table()).pull_width()) * sizeof(float);
+    keys += section.keys();
+  }
+  RETURN_IF_ERROR(frame.ExpectEnd());
+  if (bytes > wire::kMaxFrameBytes - wire::kMaxHeaderBytes)
+    return absl::ResourceExhaustedError(absl::StrCat("the rows asked for are ", bytes, " bytes; the limit is ",
+                                                     wire::kMaxFrameBytes - wire::kMaxHeaderBytes));
+  RETURN_IF_ERROR(AwaitTurn(header));
+  wire::FrameWriter writer(reply, bytes);
+  const base::StepKind kind = header.kind() == ps::TRAIN ? base::StepKind::kTrain : base::StepKind::kInfer;
+  for (const ps::Section& section : header.sections()) {
+    const table::SparseTable& table = job_.sparse(section.table());
+    const std::vector<base::Key>& table_keys = keys_[section.table()];
+    if (table_keys.empty()) continue;
+    const int width = table.pull_width();
+    auto* rows = reinterpret_cast<float*>(writer.Take(table_keys.size() * static_cast<size_t>(width) * sizeof(float)));
+    RETURN_IF_ERROR(table.Pull({static_cast<int>(section.table()), table_keys, {}}, kind, {rows, width, width}));
+  }
+  job_.traffic().pulls.Add();
+  job_.traffic().keys_pulled.Add(keys);
+  return writer.Finish();
+}
+
+// Appends the frame's sections to part_, which has a place for every table.
+absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::SparseTable::*width)() const) {
+  RETURN_IF_ERROR(CheckSections(frame));
+  const ps::FrameHeader& header = frame.header();
+  if (!part_open_) {
+    part_.pass = header.pass();
+    part_.step = header.step();
+    part_.samples = header.samples();
+    part_.tables.resize(static_cast<size_t>(job_.sparse_tables()));
+    for (int i = 0; i < job_.sparse_tables(); ++i) {
+      TablePart& table = part_.tables[static_cast<size_t>(i)];
+      table.table = i;
+      table.width = (job_.sparse(i).*width)();
+      table.keys.clear();
+      table.rows.clear();
+    }
+  } else if (part_.step != header.step()) {
+    part_open_ = false;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a frame of step ", header.step(), " among those of step ", part_.step));
+  }
+  part_open_ = header.more();
+  for (const ps::Section& section : header.sections()) {
+    TablePart& table = part_.tables[section.table()];
+    if (section.width() != static_cast<uint32_t>(table.width)) {
+      part_open_ = false;
+      return absl::InvalidArgumentError(absl::StrCat("rows of ", section.width(), " floats for table ",
+                                                     job_.sparse(table.table).config().name, ", which takes ",
+                                                     table.width));
+    }
+    absl::Status status = ReadKeys(frame, section, table.keys);
+    if (status.ok()) {
+      const size_t floats = size_t{section.keys()} * section.width();
+      const size_t first = table.rows.size();
+      table.rows.resize(first + floats);
+      status = frame.Read(table.rows.data() + first, floats * sizeof(float));
+    }
+    if (!status.ok()) {
+      part_open_ = false;
+      return status;
+    }
+    job_.traffic().keys_pushed.Add(section.keys());
+  }
+  return frame.ExpectEnd();
+}
+
+LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(AppendSections(frame, &table::SparseTable::push_width));
+  const uint64_t id = frame.header().id();
+  SyncStage* stage = job_.stage(lane_);
+  if (stage != nullptr) {
+    if (part_open_) return Done(id);
+    RETURN_IF_ERROR(stage->Add(worker_.rank, std::move(part_)));
+    part_ = {};
+  } else {
+    RETURN_IF_ERROR(ApplyPart());
+    for (TablePart& table : part_.tables) {
+      table.keys.clear();
+      table.rows.clear();
+    }
+  }
+  job_.traffic().pushes.Add();
+  return Done(id);
+}
+
+absl::Status LaneSession::ApplyPart() {
+  SyncStage::Sum step;
+  step.step = part_.step;
+  step.samples = part_.samples;
+  for (const TablePart& table : part_.tables) step.tables.push_back(table.View());
+  step.dense = part_.dense;
+  return job_.Apply(step);
+}
+
+LaneSession::Reply LaneSession::Add(wire::FrameReader& frame) {
+  part_open_ = false;
+  RETURN_IF_ERROR(AppendSections(frame, &table::SparseTable::pull_width));
+  part_open_ = false;
+  for (const TablePart& table : part_.tables) {
+    if (table.keys.empty()) continue;
+    RETURN_IF_ERROR(job_.sparse(table.table).Add(table.View()));
+  }
+  job_.traffic().pushes.Add();
+  return Done(frame.header().id());
+}
+
+LaneSession::Reply LaneSession::PullDense(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(frame.ExpectEnd());
+  RETURN_IF_ERROR(AwaitTurn(frame.header()));
+  ps::FrameHeader reply;
+  reply.set_id(frame.header().id());
+  const auto floats = static_cast<size_t>(job_.dense().size());
+  wire::FrameWriter writer(reply, floats * sizeof(float));
+  if (floats > 0) job_.dense().Snapshot({reinterpret_cast<float*>(writer.Take(floats * sizeof(float))), floats});
+  job_.traffic().dense_pulls.Add();
+  return writer.Finish();
+}
+
+absl::Status LaneSession::ReadBlock(wire::FrameReader& frame) {
+  const auto floats = static_cast<size_t>(job_.dense().size());
+  if (frame.body_left() != floats * sizeof(float))
+    return absl::InvalidArgumentError(
+        absl::StrCat(frame.body_left(), " bytes for a block of ", floats, " dense parameters"));
+  part_.pass = frame.header().pass();
+  part_.step = frame.header().step();
+  part_.samples = frame.header().samples();
+  part_.dense.resize(floats);
+  return frame.Read(part_.dense.data(), floats * sizeof(float));
+}
+
+LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(ReadBlock(frame));
+  SyncStage* stage = job_.stage(lane_);
+  if (stage != nullptr) {
+    RETURN_IF_ERROR(stage->Add(worker_.rank, std::move(part_)));
+    part_ = {};
+  } else {
+    RETURN_IF_ERROR(ApplyPart());
+  }
+  job_.traffic().dense_pushes.Add();
+  return Done(frame.header().id());
+}
+
+LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(ReadBlock(frame));
+  RETURN_IF_ERROR(job_.dense().Add(part_.dense));
+  job_.traffic().dense_pushes.Add();
+  return Done(frame.header().id());
+}
+
+LaneSession::Reply LaneSession::Begin(wire::FrameReader& frame) {
+  const ps::FrameHeader& header = frame.header();
+  if (SyncStage* stage = job_.stage(lane_)) RETURN_IF_ERROR(stage->Begin(header.pass(), header.step()));
+  return Done(header.id());
+}
+
+LaneSession::Reply LaneSession::Leave(wire::FrameReader& frame) {
+  const ps::FrameHeader& header = frame.header();
+  if (SyncStage* stage = job_.stage(lane_)) RETURN_IF_ERROR(stage->LeavePass(worker_.rank, header.pass()));
+  return Done(header.id());
+}
+
+LaneSession::Reply LaneSession::CountRows(wire::FrameReader& frame) {
+  ps::FrameHeader reply;
+  reply.set_id(frame.header().id());
+  const auto shards = static_cast<size_t>(shards_.size());
+  std::vector<uint64_t> counts;
+  for (int table = 0; table < job_.sparse_tables(); ++table)
+    for (int64_t shard = shards_.begin; shard < shards_.end; ++shard)
+      counts.push_back(job_.sparse(table).ShardRows(static_cast<uint32_t>(shard)));
+  reply.set_count(shards);
+  wire::FrameWriter writer(reply, counts.size() * sizeof(uint64_t));
+  writer.Append(counts.data(), counts.size() * sizeof(uint64_t));
+  return writer.Finish();
+}
+
+absl::Status LaneSession::CheckShard(const ps::FrameHeader& header) const {
+  if (header.sections_size() != 1 || header.sections(0).table() >= static_cast<uint32_t>(job_.sparse_tables()))
+    return absl::InvalidArgumentError("the request names no table");
+  if (shards_.Contains(header.shard())) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("virtual shard ", header.shard(), " is not this lane's"));
+}
+
+// Rows [step, step + count) of the shard, in the order of the walk; nothing may change meanwhile.
+LaneSession::Reply LaneSession::ReadRows(wire::FrameReader& frame) {
+  const ps::FrameHeader& header = frame.header();
+  RETURN_IF_ERROR(CheckShard(header));
+  const table::SparseTable& table = job_.sparse(header.sections(0).table());
+  const auto width = static_cast<size_t>(table.row_width());
+  const uint64_t first = header.step();
+  const uint64_t most =
+      std::min<uint64_t>(std::min<uint64_t>(header.count(), wire::kMaxKeysAFrame),
+                         (wire::kMaxFrameBytes - wire::kMaxHeaderBytes) / (sizeof(base::Key) + width * sizeof(float)));
+  std::vector<base::Key> keys;
+  std::vector<float> rows;
+  uint64_t at = 0;
+  table.ForEachRow(header.shard(), [&](base::Key key, std::span<const float> row) {
+    if (at++ < first || keys.size() >= most) return;
+    keys.push_back(key);
+    rows.insert(rows.end(), row.begin(), row.end());
+  });
+  ps::FrameHeader reply;
+  reply.set_id(header.id());
+  reply.set_count(keys.size());
+  wire::FrameWriter writer(reply, keys.size() * sizeof(base::Key) + rows.size() * sizeof(float));
+  writer.Append(keys.data(), keys.size() * sizeof(base::Key));
+  writer.Append(rows.data(), rows.size() * sizeof(float));
+  return writer.Finish();
+}
+
+LaneSession::Reply LaneSession::LoadRows(wire::FrameReader& frame) {
+  const ps::FrameHeader& header = frame.header();
+  RETURN_IF_ERROR(CheckShard(header));
+  RETURN_IF_ERROR(CheckSections(frame));
+  const ps::Section& section = header.sections(0);
+  table::SparseTable& table = job_.sparse(section.table());
+  if (section.width() != static_cast<uint32_t>(table.row_width()))
+    return absl::InvalidArgumentError(absl::StrCat("rows of ", section.width(), " floats for table ",
+                                                   table.config().name, ", whose rows have ", table.row_width()));
+  std::vector<base::Key> keys;
+  RETURN_IF_ERROR(ReadKeys(frame, section, keys));
+  const size_t floats = keys.size() * section.width();
+  if (frame.body_left() != floats * sizeof(float)) return absl::InvalidArgumentError("rows are missing");
+  std::vector<float> rows(floats);
+  RETURN_IF_ERROR(frame.Read(rows.data(), floats * sizeof(float)));
+  RETURN_IF_ERROR(table.Load(header.shard(), keys, rows));
+  return Done(header.id());
+}
+
+LaneSession::Reply LaneSession::Clear(wire::FrameReader& frame) {
+  for (int table = 0; table < job_.sparse_tables(); ++table) job_.sparse(table).Clear();
+  return Done(frame.header().id());
+}
+
+// Array 0 is the values, i + 1 state i.
+LaneSession::Reply LaneSession::ReadDense(wire::FrameReader& frame) {
+  const ps::FrameHeader& header = frame.header();
+  const table::DenseTable& dense = job_.dense();
+  if (header.shard() > static_cast<uint32_t>(dense.state_count()))
+    return absl::InvalidArgumentError(absl::StrCat("there is no dense array ", header.shard()));
+  const std::span<const float> values =
+      header.shard() == 0 ? dense.Values() : dense.State(static_cast<int>(header.shard()) - 1);
+  ps::FrameHeader reply;
+  reply.set_id(header.id());
+  reply.set_count(dense.updates());
+  wire::FrameWriter writer(reply, values.size_bytes());
+  writer.Append(values.data(), values.size_bytes());
+  return writer.Finish();
+}
+
+// Values, then every state.
+LaneSession::Reply LaneSession::LoadDense(wire::FrameReader& frame) {
+  table::DenseTable& dense = job_.dense();
+  const auto size = static_cast<size_t>(dense.size());
+  if (frame.body_left() != size * sizeof(float) * static_cast<size_t>(1 + dense.state_count()))
+    return absl::InvalidArgumentError(absl::StrCat(frame.body_left(), " bytes for a block of ", size,
+                                                   " dense parameters with ", dense.state_count(), " states"));
+  std::vector<float> values(size);
+  RETURN_IF_ERROR(frame.Read(values.data(), size * sizeof(float)));
+  std::vector<std::vector<float>> states(static_cast<size_t>(dense.state_count()), std::vector<float>(size));
+  for (std::vector<float>& state : states) RETURN_IF_ERROR(frame.Read(state.data(), size * sizeof(float)));
+  RETURN_IF_ERROR(dense.Load(values, states, frame.header().count()));
+  return Done(frame.header().id());
+}
+
+}  // namespace regatta::server

@@ -1,0 +1,60 @@
+// Serves one lane of one worker: reads requests, does what they ask, answers in their order. Nothing in a frame is
+// believed before it is checked against the job; a bad request is answered with an error and the lane goes on.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "server/hosted_job.h"
+#include "server/roster.h"
+#include "server/step_part.h"
+#include "wire/frame.h"
+#include "wire/lanes.h"
+
+namespace regatta::server {
+
+class LaneSession {
+ public:
+  // `lane` is below spec().lanes.lanes(); the last one is the dense lane.
+  LaneSession(HostedJob& job, const Identity& worker, int lane);
+
+  // The reply to a request.
+  grpc::ByteBuffer Answer(grpc::ByteBuffer& request);
+
+ private:
+  using Reply = absl::StatusOr<grpc::ByteBuffer>;
+  Reply Dispatch(wire::FrameReader& frame);
+  Reply Pull(wire::FrameReader& frame);
+  Reply Push(wire::FrameReader& frame);
+  Reply Add(wire::FrameReader& frame);
+  Reply PullDense(wire::FrameReader& frame);
+  Reply PushDense(wire::FrameReader& frame);
+  Reply AddDense(wire::FrameReader& frame);
+  Reply Begin(wire::FrameReader& frame);
+  Reply Leave(wire::FrameReader& frame);
+  Reply CountRows(wire::FrameReader& frame);
+  Reply ReadRows(wire::FrameReader& frame);
+  Reply LoadRows(wire::FrameReader& frame);
+  Reply Clear(wire::FrameReader& frame);
+  Reply ReadDense(wire::FrameReader& frame);
+  Reply LoadDense(wire::FrameReader& frame);
+
+  absl::Status CheckSections(const wire::FrameReader& frame) const;
+  absl::Status ReadKeys(wire::FrameReader& frame, const ps::Section& section, std::vector<base::Key>& keys) const;
+  absl::Status AppendSections(wire::FrameReader& frame, int (table::SparseTable::*width)() const);
+  absl::Status ApplyPart();
+  absl::Status ReadBlock(wire::FrameReader& frame);
+  absl::Status AwaitTurn(const ps::FrameHeader& header);
+  absl::Status CheckShard(const ps::FrameHeader& header) const;
+
+  HostedJob& job_;
+  const Identity worker_;
+  const int lane_;
+  const wire::Range shards_;                  // of a sparse lane
+  std::vector<std::vector<base::Key>> keys_;  // a table each, reused
+  StepPart part_;                             // of a push, reused where the mode applies it at once
+  bool part_open_ = false;                    // more frames of it are to come
+};
+
+}  // namespace regatta::server

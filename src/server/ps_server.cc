@@ -1,0 +1,83 @@
+#include "server/ps_server.h"
+
+#include <glog/logging.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server_builder.h>
+
+#include <thread>
+
+#include "wire/transport.h"
+
+namespace regatta::server {
+namespace {
+
+constexpr std::chrono::milliseconds kLook(100);
+constexpr std::chrono::seconds kFarewell(5);  // that a failed job's workers have to hear why
+
+std::string HostOf(const std::string& endpoint) { return endpoint.substr(0, endpoint.rfind(':')); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& options) {
+  std::unique_ptr<PsServer> server(new PsServer(options));
+  RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+PsServer::~PsServer() {
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+}
+
+absl::Status PsServer::Listen() {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  wire::ConfigureServer(builder);
+  std::vector<int> ports(options_.listen.size(), 0);
+  for (size_t i = 0; i < ports.size(); ++i)
+    builder.AddListeningPort(options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
+  builder.RegisterService(&service_);
+  server_ = builder.BuildAndStart();
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (server_ != nullptr && ports[i] != 0) {
+      endpoints_.push_back(absl::StrCat(HostOf(options_.listen[i]), ":", ports[i]));
+      continue;
+    }
+    if (ports[i] != 0) continue;  // another port is at fault
+    return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", options_.listen[i],
+                                                      ": the port is in use, or the address is not this machine's"));
+  }
+  if (server_ == nullptr) return absl::FailedPreconditionError("gRPC cannot start a server");
+  for (size_t i = 0; i < ports.size(); ++i)
+    LOG(INFO) << "Server listening on " << endpoints_[i] << " selected port: " << ports[i];
+  return absl::OkStatus();
+}
+
+absl::Status PsServer::Wait() {
+  const absl::Status status = Watch();
+  if (!status.ok() && !stop_ && job() != nullptr) {  // workers that are still there hear it at their next call
+    const auto end = std::chrono::steady_clock::now() + kFarewell;
+    while (!stop_ && !job()->roster().AllGone() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(kLook);
+  }
+  server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  return status;
+}
+
+absl::Status PsServer::Watch() {
+  while (true) {
+    if (stop_) return absl::CancelledError("stopped");
+    if (HostedJob* const hosted = job()) {
+      Roster& roster = hosted->roster();
+      roster.LoseSilent(options_.worker_timeout);
+      RETURN_IF_ERROR(roster.failure());
+      if (roster.AllGone()) {
+        LOG(INFO) << "all workers are done: " << hosted->rows() << " rows, " << hosted->traffic().pushes.value()
+                  << " pushes";
+        return absl::OkStatus();
+      }
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+}  // namespace regatta::server

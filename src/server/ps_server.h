@@ -1,0 +1,48 @@
+// A parameter server: listens, serves one job, ends when its workers are done.
+// Thread-safety: Wait is for one thread; Stop may come from any.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "server/ps_service.h"
+
+namespace regatta::server {
+
+struct ServerOptions {
+  std::vector<std::string> listen;                   // host:port each; port 0 = any free one
+  int workers = 0;                                   // that must take part; 0 = as many as the first one says
+  std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
+};
+
+class PsServer {
+ public:
+  // FAILED_PRECONDITION names the endpoint that cannot be listened on.
+  static absl::StatusOr<std::unique_ptr<PsServer>> Start(const ServerOptions& options);
+  ~PsServer();
+
+  const std::vector<std::string>& endpoints() const { return endpoints_; }  // as bound
+  // Returns when all workers are done (OK), the job failed, or Stop was called (CANCELLED).
+  absl::Status Wait();
+  void Stop() { stop_ = true; }  // async-signal-safe
+  HostedJob* job() const { return service_.job(); }
+
+ private:
+  explicit PsServer(const ServerOptions& options) : options_(options), service_(options.workers) {}
+  absl::Status Listen();
+  absl::Status Watch();
+
+  const ServerOptions options_;
+  PsService service_;
+  std::vector<std::string> endpoints_;
+  std::unique_ptr<grpc::Server> server_;
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace regatta::server

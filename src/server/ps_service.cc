@@ -1,0 +1,196 @@
+#include "server/ps_service.h"
+
+#include <glog/logging.h>
+
+#include <random>
+
+#include "absl/strings/str_join.h"
+#include "server/lane_session.h"
+#include "wire/frame.h"
+#include "wire/transport.h"
+
+namespace regatta::server {
+namespace {
+
+constexpr size_t kMaxPayloadBytes = 32 << 20;
+constexpr size_t kMaxNameBytes = 256;
+
+Identity ToIdentity(const ps::WorkerId& worker) {
+  return {static_cast<int>(std::min<uint32_t>(worker.rank(), 1u << 30)), worker.incarnation(),
+          worker.where().substr(0, kMaxNameBytes)};
+}
+
+uint64_t NewIncarnation() {
+  std::random_device device;
+  return (uint64_t{device()} << 32 | device()) | 1;
+}
+
+double SecondsSince(std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+}  // namespace
+
+PsService::PsService(int workers) : workers_(workers), incarnation_(NewIncarnation()) {}
+
+HostedJob* PsService::job() const {
+  base::MutexLock lock(mu_);
+  return job_.get();
+}
+
+absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request) {
+  if (request.protocol() != wire::kProtocolVersion)
+    return absl::FailedPreconditionError(absl::StrCat("protocol: the worker speaks version ", request.protocol(),
+                                                      ", this server version ", wire::kProtocolVersion,
+                                                      "; run the same Regatta everywhere"));
+  base::MutexLock lock(mu_);
+  if (job_ == nullptr) {
+    ASSIGN_OR_RETURN(const JobSpec spec, ParseJobSpec(request.job()));
+    if (workers_ > 0 && spec.workers != workers_)
+      return absl::FailedPreconditionError(
+          absl::StrCat("workers: the worker says ", spec.workers, ", this server was started for ", workers_));
+    ASSIGN_OR_RETURN(job_, HostedJob::Create(spec, static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30))));
+    spec_ = request.job();
+    LOG(INFO) << "job: " << spec_.mode() << ", " << spec.workers << " workers, server " << request.server() << " of "
+              << spec_.servers() << ", " << spec.tables.sparse.size() << " sparse tables, " << job_->dense().size()
+              << " dense parameters here";
+    return job_.get();
+  }
+  std::vector<std::string> differences = Differences(spec_, request.job());
+  if (static_cast<int>(request.server()) != job_->server())
+    differences.push_back(absl::StrCat("server: index ", job_->server(), " here, ", request.server(), " there"));
+  if (differences.empty()) return job_.get();
+  return absl::FailedPreconditionError(absl::StrCat("worker ", request.worker().rank(),
+                                                    " does not fit the job that runs here (here = the first worker's, "
+                                                    "there = this worker's): ",
+                                                    absl::StrJoin(differences, "; ")));
+}
+
+grpc::Status PsService::Connect(grpc::ServerContext*, const ps::ConnectRequest* request, ps::ConnectReply* reply) {
+  const auto join = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(HostedJob* const job, JoinJob(*request));
+    RETURN_IF_ERROR(job->roster().Join(ToIdentity(request->worker())));
+    reply->set_incarnation(incarnation_);
+    reply->set_rows(job->rows());
+    return absl::OkStatus();
+  };
+  const absl::Status status = join();
+  if (!status.ok()) LOG(WARNING) << "refused worker " << request->worker().rank() << ": " << status.message();
+  return wire::ToGrpc(status);
+}
+
+absl::StatusOr<HostedJob*> PsService::JobOf(const ps::WorkerId& worker) const {
+  HostedJob* const hosted = job();
+  if (hosted == nullptr) return absl::FailedPreconditionError("no worker has connected to this server yet");
+  RETURN_IF_ERROR(hosted->roster().Check(ToIdentity(worker)));
+  return hosted;
+}
+
+grpc::Status PsService::RawLane(grpc::ServerContext* context, wire::LaneStream* stream) {
+  return wire::ToGrpc(ServeLane(context, stream));
+}
+
+absl::Status PsService::ServeLane(grpc::ServerContext*, wire::LaneStream* stream) {
+  grpc::ByteBuffer request;
+  if (!stream->Read(&request)) return absl::InvalidArgumentError("a lane begins with HELLO");
+  ps::FrameHeader hello;
+  {
+    wire::FrameReader frame(request);
+    RETURN_IF_ERROR(frame.Open());
+    hello = frame.header();
+  }
+  if (hello.verb() != ps::HELLO) return absl::InvalidArgumentError("a lane begins with HELLO");
+  ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(hello.worker()));
+  if (hello.lane() >= static_cast<uint32_t>(hosted->spec().lanes.lanes()))
+    return absl::InvalidArgumentError(absl::StrCat("there is no lane ", hello.lane()));
+  ps::FrameHeader welcome;
+  welcome.set_id(hello.id());
+  if (!stream->Write(wire::FrameWriter(welcome, 0).Finish())) return absl::OkStatus();
+  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()));
+  while (stream->Read(&request)) {
+    const grpc::ByteBuffer reply = session.Answer(request);
+    request.Clear();
+    if (!stream->Write(reply)) break;
+  }
+  return absl::OkStatus();
+}
+
+grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) {
+  const auto meet = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(request->worker()));
+    if (request->payload().size() > kMaxPayloadBytes || request->name().size() > kMaxNameBytes)
+      return absl::ResourceExhaustedError("the gathered bytes or their name are too long");
+    ASSIGN_OR_RETURN(const auto payloads,
+                     hosted->rendezvous().Meet(static_cast<int>(request->worker().rank()), request->name(),
+                                               request->payload(), [&] { return context->IsCancelled(); }));
+    for (const auto& [rank, payload] : *payloads) {
+      reply->add_ranks(static_cast<uint32_t>(rank));
+      if (request->wants_all()) reply->add_payloads(payload);
+    }
+    return absl::OkStatus();
+  };
+  return wire::ToGrpc(meet());
+}
+
+grpc::Status PsService::Heartbeat(grpc::ServerContext*, const ps::HeartbeatRequest* request,
+                                  ps::HeartbeatReply* reply) {
+  const auto hosted = JobOf(request->worker());
+  if (!hosted.ok()) return wire::ToGrpc(hosted.status());
+  if (request->progress().size() > kMaxPayloadBytes)
+    return wire::ToGrpc(absl::ResourceExhaustedError("the heartbeat is too long"));
+  Roster& roster = (*hosted)->roster();
+  roster.Heard(ToIdentity(request->worker()), request->progress());
+  if (!request->wants_all()) return grpc::Status::OK;
+  for (const Member& member : roster.members()) {
+    reply->add_ranks(static_cast<uint32_t>(member.id.rank));
+    reply->add_progress(member.progress);
+    reply->add_silence(member.state == MemberState::kHere ? SecondsSince(member.heard) : 0);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status PsService::Goodbye(grpc::ServerContext*, const ps::GoodbyeRequest* request, ps::GoodbyeReply*) {
+  HostedJob* const hosted = job();
+  if (hosted == nullptr) return grpc::Status::OK;
+  if (request->failed())
+    LOG(WARNING) << "worker " << request->worker().rank() << " gives up: " << request->reason().substr(0, 1024);
+  hosted->roster().Leave(ToIdentity(request->worker()));
+  return grpc::Status::OK;
+}
+
+grpc::Status PsService::Status(grpc::ServerContext*, const ps::StatusRequest*, ps::StatusReply* reply) {
+  reply->set_uptime(SecondsSince(start_));
+  HostedJob* const hosted = job();
+  if (hosted == nullptr) return grpc::Status::OK;
+  {
+    base::MutexLock lock(mu_);
+    reply->set_mode(spec_.mode());
+  }
+  reply->set_server(static_cast<uint32_t>(hosted->server()));
+  reply->set_servers(static_cast<uint32_t>(hosted->spec().lanes.servers));
+  reply->set_workers(static_cast<uint32_t>(hosted->spec().workers));
+  for (int i = 0; i < hosted->sparse_tables(); ++i) {
+    ps::TableStatus* table = reply->add_tables();
+    table->set_name(hosted->sparse(i).config().name);
+    table->set_rows(hosted->sparse(i).rows());
+    table->set_memory_bytes(hosted->sparse(i).memory_bytes());
+  }
+  for (const Member& member : hosted->roster().members()) {
+    ps::WorkerStatus* worker = reply->add_members();
+    worker->set_rank(static_cast<uint32_t>(member.id.rank));
+    worker->set_state(Name(member.state));
+    worker->set_where(member.id.where);
+    if (member.state == MemberState::kHere) worker->set_silence(SecondsSince(member.heard));
+  }
+  const Traffic& traffic = hosted->traffic();
+  reply->set_pulls(traffic.pulls.value());
+  reply->set_pushes(traffic.pushes.value());
+  reply->set_dense_pushes(traffic.dense_pushes.value());
+  reply->set_keys_pulled(traffic.keys_pulled.value());
+  reply->set_keys_pushed(traffic.keys_pushed.value());
+  reply->set_bytes_in(traffic.bytes_in.value());
+  reply->set_bytes_out(traffic.bytes_out.value());
+  return grpc::Status::OK;
+}
+
+}  // namespace regatta::server

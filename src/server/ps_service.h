@@ -1,0 +1,45 @@
+// The verbs of wire/ps.proto. The first worker's Connect makes the job; before it there is nothing to serve.
+// Thread-safety: gRPC calls everything concurrently.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "base/mutex.h"
+#include "server/hosted_job.h"
+#include "wire/raw_service.h"
+
+namespace regatta::server {
+
+class PsService final : public wire::RawService {
+ public:
+  // `workers`: how many must take part; 0 = as many as the first one says.
+  explicit PsService(int workers);
+
+  grpc::Status Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,
+                       ps::ConnectReply* reply) override;
+  grpc::Status RawLane(grpc::ServerContext* context, wire::LaneStream* stream) override;
+  grpc::Status Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) override;
+  grpc::Status Heartbeat(grpc::ServerContext* context, const ps::HeartbeatRequest* request,
+                         ps::HeartbeatReply* reply) override;
+  grpc::Status Goodbye(grpc::ServerContext* context, const ps::GoodbyeRequest* request,
+                       ps::GoodbyeReply* reply) override;
+  grpc::Status Status(grpc::ServerContext* context, const ps::StatusRequest* request, ps::StatusReply* reply) override;
+
+  // Null before the first worker has come.
+  HostedJob* job() const;
+
+ private:
+  absl::StatusOr<HostedJob*> JoinJob(const ps::ConnectRequest& request);
+  absl::StatusOr<HostedJob*> JobOf(const ps::WorkerId& worker) const;
+  absl::Status ServeLane(grpc::ServerContext* context, wire::LaneStream* stream);
+
+  const int workers_;
+  const uint64_t incarnation_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  mutable base::Mutex mu_;
+  ps::JobSpec spec_ ABSL_GUARDED_BY(mu_);  // as the first worker brought it
+  std::unique_ptr<HostedJob> job_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace regatta::server

@@ -1,0 +1,163 @@
+#include "server/roster.h"
+
+#include <glog/logging.h>
+
+#include "absl/strings/str_format.h"
+
+namespace regatta::server {
+
+const char* Name(MemberState state) {
+  switch (state) {
+    case MemberState::kAwaited:
+      return "awaited";
+    case MemberState::kHere:
+      return "here";
+    case MemberState::kDone:
+      return "done";
+    case MemberState::kLost:
+      return "lost";
+  }
+  return "";
+}
+
+Roster::Roster(int workers, LossPolicy policy) : policy_(policy), members_(static_cast<size_t>(workers)) {
+  for (int rank = 0; rank < workers; ++rank) members_[static_cast<size_t>(rank)].id.rank = rank;
+}
+
+absl::Status Roster::Join(const Identity& id) {
+  {
+    base::MutexLock lock(mu_);
+    if (!failure_.ok()) return failure_;
+    if (id.rank < 0 || id.rank >= workers())
+      return absl::InvalidArgumentError(
+          absl::StrCat("worker ", id.rank, " is not one of ", workers(), " (PADDLE_TRAINER_ID counts from 0)"));
+    Member& member = members_[static_cast<size_t>(id.rank)];
+    if (member.state == MemberState::kHere && member.id.incarnation == id.incarnation) return absl::OkStatus();
+    if (member.state != MemberState::kAwaited)
+      return absl::FailedPreconditionError(absl::StrCat("there has been a worker ", id.rank,
+                                                        " already: ", member.id.where, " is ", Name(member.state),
+                                                        "; start every worker once, with its own PADDLE_TRAINER_ID"));
+    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}};
+    LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")";
+  }
+  Changed();
+  return absl::OkStatus();
+}
+
+absl::Status Roster::Check(const Identity& id) const {
+  base::MutexLock lock(mu_);
+  if (!failure_.ok()) return failure_;
+  if (id.rank < 0 || id.rank >= workers()) return absl::InvalidArgumentError(absl::StrCat("no worker ", id.rank));
+  const Member& member = members_[static_cast<size_t>(id.rank)];
+  if (member.state == MemberState::kHere && member.id.incarnation == id.incarnation) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("worker ", id.rank, " is ", Name(member.state), " and not connected under this incarnation"));
+}
+
+void Roster::Heard(const Identity& id, std::string progress) {
+  base::MutexLock lock(mu_);
+  if (id.rank < 0 || id.rank >= workers()) return;
+  Member& member = members_[static_cast<size_t>(id.rank)];
+  if (member.id.incarnation != id.incarnation) return;
+  member.heard = std::chrono::steady_clock::now();
+  member.progress = std::move(progress);
+}
+
+void Roster::Leave(const Identity& id) {
+  {
+    base::MutexLock lock(mu_);
+    if (id.rank < 0 || id.rank >= workers()) return;
+    Member& member = members_[static_cast<size_t>(id.rank)];
+    if (member.state != MemberState::kHere || member.id.incarnation != id.incarnation) return;
+    member.state = MemberState::kDone;
+    LOG(INFO) << "worker " << id.rank << " is done";
+  }
+  Changed();
+}
+
+void Roster::Lose(int rank, const std::string& why) {
+  {
+    base::MutexLock lock(mu_);
+    if (rank < 0 || rank >= workers() || members_[static_cast<size_t>(rank)].state != MemberState::kHere) return;
+    LoseLocked(rank, why);
+  }
+  Changed();
+}
+
+void Roster::LoseSilent(std::chrono::duration<double> limit) {
+  bool lost = false;
+  {
+    base::MutexLock lock(mu_);
+    const auto now = std::chrono::steady_clock::now();
+    for (int rank = 0; rank < workers(); ++rank) {
+      const Member& member = members_[static_cast<size_t>(rank)];
+      if (member.state != MemberState::kHere || now - member.heard < limit) continue;
+      LoseLocked(rank, "no heartbeat");
+      lost = true;
+    }
+  }
+  if (lost) Changed();
+}
+
+void Roster::LoseLocked(int rank, const std::string& why) {
+  const std::string text = absl::StrCat(DescribeLocked(rank), " was lost: ", why);
+  members_[static_cast<size_t>(rank)].state = MemberState::kLost;
+  if (policy_ == LossPolicy::kShrink) {
+    LOG(WARNING) << text << "; the others go on (runner.on_worker_loss: shrink)";
+    return;
+  }
+  LOG(ERROR) << text << "; the job ends (runner.on_worker_loss: fail)";
+  if (failure_.ok()) failure_ = absl::AbortedError(text);
+}
+
+void Roster::Fail(const absl::Status& status) {
+  {
+    base::MutexLock lock(mu_);
+    if (!failure_.ok()) return;
+    failure_ = status;
+  }
+  Changed();
+}
+
+bool Roster::Expected(int rank) const {
+  base::MutexLock lock(mu_);
+  const MemberState state = members_[static_cast<size_t>(rank)].state;
+  return state == MemberState::kAwaited || state == MemberState::kHere;
+}
+
+bool Roster::AllGone() const {
+  base::MutexLock lock(mu_);
+  for (const Member& member : members_)
+    if (member.state == MemberState::kAwaited || member.state == MemberState::kHere) return false;
+  return true;
+}
+
+absl::Status Roster::failure() const {
+  base::MutexLock lock(mu_);
+  return failure_;
+}
+
+std::vector<Member> Roster::members() const {
+  base::MutexLock lock(mu_);
+  return members_;
+}
+
+std::string Roster::Describe(int rank) const {
+  base::MutexLock lock(mu_);
+  return DescribeLocked(rank);
+}
+
+std::string Roster::DescribeLocked(int rank) const {
+  const Member& member = members_[static_cast<size_t>(rank)];
+  if (member.state == MemberState::kAwaited) return absl::StrCat("worker ", rank, " (not here yet)");
+  const double silence = std::chrono::duration<double>(std::chrono::steady_clock::now() - member.heard).count();
+  return absl::StrFormat("worker %d (%s, last heard %.1f s ago)", rank, member.id.where, silence);
+}
+
+void Roster::Listen(std::function<void()> listener) { listeners_.push_back(std::move(listener)); }
+
+void Roster::Changed() {
+  for (const auto& listener : listeners_) listener();
+}
+
+}  // namespace regatta::server

@@ -1,0 +1,77 @@
+// Who takes part in a job: which workers are awaited, here, done or lost, and when each was last heard.
+// Thread-safety: all methods are concurrent. Listeners are called without the roster's lock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+
+namespace regatta::server {
+
+enum class LossPolicy : uint8_t {
+  kFail,    // a lost worker ends the job with an error that names it
+  kShrink,  // the others go on
+};
+
+enum class MemberState : uint8_t { kAwaited, kHere, kDone, kLost };
+const char* Name(MemberState state);
+
+struct Identity {
+  int rank = 0;
+  uint64_t incarnation = 0;
+  std::string where;  // host and process id
+};
+
+struct Member {
+  Identity id;
+  MemberState state = MemberState::kAwaited;
+  std::chrono::steady_clock::time_point heard;
+  std::string progress;  // the last that its heartbeat carried
+};
+
+class Roster {
+ public:
+  Roster(int workers, LossPolicy policy);
+
+  int workers() const { return static_cast<int>(members_.size()); }
+  // FAILED_PRECONDITION where the rank is taken, or the job is over.
+  absl::Status Join(const Identity& id);
+  // OK where the worker is here under this incarnation.
+  absl::Status Check(const Identity& id) const;
+  void Heard(const Identity& id, std::string progress);
+  void Leave(const Identity& id);
+  void Lose(int rank, const std::string& why);
+  // Loses everyone who is here and has not been heard for `limit`.
+  void LoseSilent(std::chrono::duration<double> limit);
+  // Ends the job: every later Check and Join fails with it.
+  void Fail(const absl::Status& status);
+
+  // Whether more is to come from the rank: it is awaited or here.
+  bool Expected(int rank) const;
+  bool AllGone() const;  // everybody is done or lost, and somebody was here
+  absl::Status failure() const;
+  std::vector<Member> members() const;
+  // "worker 1 (host, pid 7, silent for 9.8 s)".
+  std::string Describe(int rank) const;
+
+  // Called after every change of who is expected, and after a failure. Before the first Join only.
+  void Listen(std::function<void()> listener);
+
+ private:
+  void Changed();
+  std::string DescribeLocked(int rank) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void LoseLocked(int rank, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const LossPolicy policy_;
+  std::vector<std::function<void()>> listeners_;
+  mutable base::Mutex mu_;
+  std::vector<Member> members_;  // its size is constant; elements under mu_
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace regatta::server

@@ -1,0 +1,35 @@
+// What one worker's step brings down one lane, in memory of its own.
+// Thread-safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/key.h"
+#include "base/step.h"
+
+namespace regatta::server {
+
+struct TablePart {
+  int table = 0;
+  int width = 0;
+  std::vector<base::Key> keys;  // grouped by virtual shard, shards ascending
+  std::vector<float> rows;      // width floats a key
+
+  base::TableGrads View() const {
+    base::TableGrads view;
+    view.keys = {table, keys, {}};
+    view.grads = {rows.data(), width, width};
+    return view;
+  }
+};
+
+struct StepPart {
+  uint64_t pass = 0;
+  uint64_t step = 0;
+  uint32_t samples = 0;
+  std::vector<TablePart> tables;  // of a sparse lane
+  std::vector<float> dense;       // of the dense lane
+};
+
+}  // namespace regatta::server

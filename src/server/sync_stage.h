@@ -1,0 +1,67 @@
+// Sync on one lane: a step waits here until every worker that is expected has brought its part; then the parts are
+// added in the order of ranks and applied as one update.
+// Thread-safety: all methods are concurrent.
+// Invariant: steps are applied in order, each once and whole.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "server/roster.h"
+#include "server/step_part.h"
+#include "table/gradient_sum.h"
+
+namespace regatta::server {
+
+class SyncStage {
+ public:
+  // What a step's parts come to: samples and gradients of all, `tables` and `dense` as the lane has them.
+  struct Sum {
+    uint64_t step = 0;
+    uint32_t samples = 0;
+    std::vector<base::TableGrads> tables;
+    std::span<const float> dense;
+  };
+  using Apply = std::function<absl::Status(const Sum& sum)>;
+  SyncStage(Roster& roster, Apply apply);
+
+  // The pass's steps begin at `step`; every worker says the same.
+  absl::Status Begin(uint64_t pass, uint64_t step);
+  // Hands over a worker's part. FAILED_PRECONDITION where the step has been applied or the rank has brought it.
+  absl::Status Add(int rank, StepPart part);
+  // The rank brings no more steps of this pass.
+  absl::Status LeavePass(int rank, uint64_t pass);
+  // Waits until all steps before `step` are applied; the job's failure ends the wait.
+  absl::Status AwaitBefore(uint64_t step);
+  // Somebody left the job: steps may have become complete.
+  void Look();
+
+ private:
+  struct Step {
+    uint64_t pass = 0;
+    std::map<int, StepPart> parts;  // by rank
+  };
+  void ApplyCompleteLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ApplyLocked(const Step& step, uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool CompleteLocked(const Step& step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::string MissingLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  Roster& roster_;
+  const Apply apply_;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::map<uint64_t, Step> staged_ ABSL_GUARDED_BY(mu_);
+  std::vector<int64_t> left_pass_ ABSL_GUARDED_BY(mu_);  // the last pass that a rank has left; -1 = none
+  uint64_t next_ ABSL_GUARDED_BY(mu_) = 0;               // steps before it are applied
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);
+  std::vector<table::GradientSum> table_sums_ ABSL_GUARDED_BY(mu_);
+  std::vector<float> dense_sum_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace regatta::server

@@ -1,0 +1,28 @@
+// The tables of this process as a model that can be saved and filled.
+// Thread-safety: as ModelStore.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "table/checkpoint/checkpoint_writer.h"
+#include "table/checkpoint/model_store.h"
+
+namespace regatta::table {
+
+// What a save needs of live tables; `rows` keeps what it points to.
+SaveContents ContentsOf(const ModelView& model, std::vector<std::unique_ptr<RowSource>>& rows);
+
+class LocalModel final : public ModelStore {
+ public:
+  explicit LocalModel(const ModelTables& tables) : tables_(tables) {}
+
+  absl::StatusOr<SaveContents> Contents() override;
+  absl::Status LoadFrom(const CheckpointReader& reader, LoadKind kind) override;
+
+ private:
+  const ModelTables tables_;
+  std::vector<std::unique_ptr<RowSource>> rows_;
+};
+
+}  // namespace regatta::table
