@@ -14,7 +14,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 using Variables = std::map<std::string, std::string>;
@@ -83,7 +82,7 @@ TEST(Environment, NothingSetIsLocal) {
     const ClusterSpec spec = Read(variables);
     EXPECT_EQ(spec.role, Role::kLocal);
     EXPECT_EQ(spec.family, Family::kNone);
-    EXPECT_THAT(spec.servers, IsEmpty());
+    EXPECT_THAT(spec.servers, ElementsAre());
   }
 }
 
@@ -182,7 +181,7 @@ TEST(Environment, V2WorkerAndItsDefaults) {
     EXPECT_EQ(spec.ports_num_for_sparse, 1);
     EXPECT_THAT(PortsOfServer(spec, 0).dense, ElementsAre("127.0.0.1:7164"));
     EXPECT_THAT(PortsOfServer(spec, 0).sparse, ElementsAre("127.0.0.1:7165"));
-    EXPECT_THAT(spec.notes, IsEmpty());
+    EXPECT_THAT(spec.notes, ElementsAre());
   }
   const ClusterSpec wide = Read(With(kV2, {{"PADDLE_INIT_PORTS_NUM", "2"},
                                            {"PADDLE_INIT_PORTS_NUM_FOR_SPARSE", "3"},
@@ -205,10 +204,10 @@ TEST(Environment, TrainerCountIsThreadsAndSaysSoWhereItCouldBeMeantOtherwise) {
   ASSERT_THAT(spec.notes, SizeIs(1));
   EXPECT_THAT(spec.notes[0],
               AllOf(HasSubstr("PADDLE_INIT_TRAINER_COUNT=3"), HasSubstr("PADDLE_INIT_NUM_GRADIENT_SERVERS=2")));
-  EXPECT_THAT(read("1", "2").notes, IsEmpty());
-  EXPECT_THAT(read("2", "2").notes, IsEmpty());
+  EXPECT_THAT(read("1", "2").notes, ElementsAre());
+  EXPECT_THAT(read("2", "2").notes, ElementsAre());
   EXPECT_THAT(Read(Without(With(kV2, {{"PADDLE_INIT_TRAINER_COUNT", "3"}}), "PADDLE_INIT_NUM_GRADIENT_SERVERS")).notes,
-              IsEmpty());
+              ElementsAre());
   EXPECT_THAT(ErrorOf(With(kV2, {{"PADDLE_INIT_USE_GPU", "True"}})), HasSubstr("PADDLE_INIT_USE_GPU=False"));
 }
 
@@ -405,7 +404,7 @@ TEST(Environment, RoleVariablesHoldEveryNameThatSaysARole) {
   Variables all = With(With(kFleetServer, kFluidServer), With(kV2, kFleetWorker));
   all = With(all, {{"PADDLE_TRAINER_ENDPOINTS", "a:1"}, {"PADDLE_CURRENT_ENDPOINT", "a:1"}});
   for (const std::string_view name : RoleVariables()) all.erase(std::string(name));
-  EXPECT_THAT(all, IsEmpty());
+  EXPECT_TRUE(all.empty());
 }
 
 TEST(Environment, ProxiesAreClearedForThisProcess) {

@@ -11,7 +11,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 using Variables = std::map<std::string, std::string>;
 
@@ -39,7 +38,7 @@ TEST(PserverArgs, DefaultsAreV2s) {
   EXPECT_EQ(args->spec.endpoint, "127.0.0.1:7164");
   EXPECT_THAT(args->listen.dense, ElementsAre("127.0.0.1:7164"));
   EXPECT_THAT(args->listen.sparse, ElementsAre("127.0.0.1:7165"));
-  EXPECT_THAT(args->spec.servers, IsEmpty());
+  EXPECT_THAT(args->spec.servers, ElementsAre());
   EXPECT_EQ(args->help, "");
 }
 

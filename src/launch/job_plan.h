@@ -24,7 +24,7 @@ struct PlannedProcess {
   Variables environment;  // added to the launcher's own, from which every role variable is taken out
 
   // "server 0", "worker 1".
-  std::string Name() const { return cluster::RoleName(role) + (" " + std::to_string(index)); }
+  std::string Name() const { return absl::StrCat(cluster::RoleName(role), " ", index); }
 };
 
 // Whether servers are ended when the workers started here are done: only where these are all of the job's.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "absl/strings/str_replace.h"
 #include "base/nearest.h"
 
 namespace regatta::launch {
@@ -35,14 +36,17 @@ constexpr char kFleetrunFooter[] =
 
 struct Name {
   const char* program;
+  const char* usage;
   const char* about;
   const char* footer;
 };
 
 Name NameOf(Flavour flavour) {
   if (flavour == Flavour::kFleetrun)
-    return {"fleetrun", "Start servers and workers of one job and watch over them.", kFleetrunFooter};
-  return {"regatta launch", "Start servers and workers of one job and watch over them.", kLaunchFooter};
+    return {"fleetrun", "[OPTIONS] SCRIPT [ARGUMENTS]", "Start servers and workers of one job and watch over them.",
+            kFleetrunFooter};
+  return {"regatta launch", "[OPTIONS] -- COMMAND [ARGUMENTS]",
+          "Start servers and workers of one job and watch over them.", kLaunchFooter};
 }
 
 // Flags of launchers that do not exist yet: refused, never ignored.
@@ -181,15 +185,13 @@ absl::StatusOr<LaunchArgs> ParseLaunchArgs(Flavour flavour, int argc, const char
   args.command.assign(argv + start + (dashes ? 1 : 0), argv + argc);
   RETURN_IF_ERROR(CheckLater(name, start, argv));
   CLI::App app{name.about, name.program};
-  app.usage(absl::StrCat("Usage: ", name.program,
-                         flavour == Flavour::kFleetrun ? " [OPTIONS] SCRIPT [ARGUMENTS]" : " [OPTIONS] -- COMMAND …"));
   app.footer(name.footer);
   app.allow_extras();
   AddOptions(app, args, texts);
   try {
     app.parse(start, argv);
   } catch (const CLI::CallForHelp&) {
-    args.help = app.help();
+    args.help = absl::StrReplaceAll(app.help(), {{"[OPTIONS]", name.usage}});
     return args;
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(
