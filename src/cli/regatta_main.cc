@@ -1,4 +1,5 @@
 // The command `regatta`: torch-free, so that it starts in milliseconds.
+// One executable under three names: `paddle` (pserver, version, train) and `fleetrun` (launch) are links to it.
 // Exit codes: 0 done; 1 data, disk, checkpoint; 2 arguments, configuration, environment.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "cli/data_command.h"
 #include "cli/version_command.h"
 #include "cli/worker_command.h"
+#include "launch/launcher.h"
 #include "runner/key_table.h"
 
 namespace {
@@ -24,6 +26,7 @@ constexpr char kFooter[] =
     "  regatta train -m models/rank/dnn/config.yaml     train what a YAML describes\n"
     "  regatta train -m c.yaml -o runner.epochs=2       change a key of it\n"
     "  regatta infer -m models/rank/dnn/config.yaml     measure the saved epochs\n"
+    "  regatta launch --server_num=2 --worker_num=2 -- train -m c.yaml     a job of four processes\n"
     "  regatta config -m c.yaml                         every value and where it comes from\n"
     "regatta COMMAND --help explains a command; docs/keys.md lists every key.";
 
@@ -32,9 +35,11 @@ int Fail(std::string_view message) {
   return kWrongUsage;
 }
 
-// The commands that another executable parses: here for `regatta --help` only.
-void AddWorkerVerbs(CLI::App& app) {
+// The commands that are parsed elsewhere: here for `regatta --help` only.
+void AddForeignVerbs(CLI::App& app) {
   app.add_subcommand("train", "train the model that a YAML describes");
+  app.add_subcommand("launch", "start the servers and workers of a job and watch over them");
+  app.add_subcommand("pserver", "be a parameter server and wait for workers");
   app.add_subcommand("infer", "measure saved epochs on test data");
   app.add_subcommand("config", "print the effective configuration (--keys: the reference of all keys)");
 }
@@ -53,13 +58,20 @@ int UnknownCommand(const std::string& word, const std::vector<std::string>& name
   return Fail(message);
 }
 
+constexpr char kPaddleHelp[] =
+    "paddle is regatta under the name that older scripts use:\n"
+    "  paddle pserver --port=7164 --ports_num=1 --ports_num_for_sparse=1 --num_gradient_servers=1\n"
+    "  paddle version\n"
+    "  paddle train -m config.yaml\n"
+    "regatta --help shows everything else.\n";
+
 int Run(int argc, char** argv) {
   int exit_code = 0;
   CLI::App app{"Regatta trains recommendation models with embedding tables of any size.", "regatta"};
   app.footer(kFooter);
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", regatta::cli::VersionText());
-  AddWorkerVerbs(app);
+  AddForeignVerbs(app);
   regatta::cli::AddDataCommand(app, exit_code);
   regatta::cli::AddCheckpointCommand(app, exit_code);
   app.add_subcommand("version", "what this build is")->callback([] { std::cout << regatta::cli::VersionText(); });
@@ -79,17 +91,41 @@ int Run(int argc, char** argv) {
   return exit_code;
 }
 
+// Verbs that take all the words behind them and need no CLI11 here.
+int RunVerb(std::string_view verb, int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (verb == "launch") return regatta::launch::Launch(regatta::launch::Flavour::kLaunch, argc - 1, argv + 1);
+  if (verb == "pserver") {
+    const absl::Status status = regatta::cli::ExecPserver({words.begin() + 1, words.end()});
+    return Fail(std::string(status.message()));
+  }
+  if (regatta::cli::IsWorkerVerb(verb)) {
+    const absl::Status status = regatta::cli::ExecWorkerVerb(words);
+    return Fail(std::string(status.message()));
+  }
+  return Run(argc, argv);
+}
+
+// -1: the word is one of paddle's; go on as regatta.
+int RunPaddle(std::string_view verb) {
+  if (verb == "pserver" || verb == "version" || verb == "train") return -1;
+  const bool help = verb.empty() || verb == "--help" || verb == "-h";
+  (help ? std::cout : std::cerr) << (help ? "" : "paddle: unknown command '" + std::string(verb) + "'\n")
+                                 << kPaddleHelp;
+  return help ? 0 : kWrongUsage;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
+  const std::string_view path = argc > 0 ? argv[0] : "regatta", name = path.substr(path.rfind('/') + 1);
+  if (name == "fleetrun") return regatta::launch::Launch(regatta::launch::Flavour::kFleetrun, argc, argv);
+  if (name == "paddle")
+    if (const int code = RunPaddle(verb); code >= 0) return code;
   if (argc == 3 && verb == "config" && std::string_view(argv[2]) == "--keys") {
     std::cout << regatta::runner::KeysMarkdown();
     return 0;
   }
-  if (regatta::cli::IsWorkerVerb(verb)) {
-    const absl::Status status = regatta::cli::ExecWorker(argv);
-    return Fail(std::string(status.message()));
-  }
-  return Run(argc, argv);
+  return RunVerb(verb, argc, argv);
 }

@@ -49,9 +49,21 @@ class RegattaMain : public testing::Test {
     if (!folder_.empty()) fs::remove_all(folder_);
   }
 
+  // An executable beside regatta that prints its name and words and exits with 7.
+  void Stand(const std::string& name) {
+    const std::string path = absl::StrCat(folder_, "/", name);
+    std::ofstream(path) << "#!/bin/sh\necho \"${0##*/}\"\nfor a in \"$@\"; do echo \"<$a>\"; done\nexit 7\n";
+    fs::permissions(path, fs::perms::owner_all);
+  }
+
   std::string folder_;
   std::string regatta_;
 };
+
+// A server of S0, without the last variable.
+constexpr char kServer[] =
+    "TRAINING_ROLE=PSERVER PADDLE_PSERVERS_IP_PORT_LIST=127.0.0.11:36000,127.0.0.12:36000 PADDLE_TRAINERS_NUM=2 "
+    "POD_IP=127.0.0.12 PADDLE_PORT=36000 ";
 
 TEST_F(RegattaMain, VersionTellsWhatItWasCompiledWith) {
   const Outcome out = Shell(absl::StrCat(regatta_, " version"));
@@ -87,15 +99,79 @@ TEST_F(RegattaMain, AMissingWorkerSaysWhatToDo) {
 }
 
 TEST_F(RegattaMain, WorkerVerbsPassTheirArgumentsVerbatim) {
-  const std::string worker = absl::StrCat(folder_, "/regatta-train");
-  std::ofstream(worker) << "#!/bin/sh\nfor a in \"$@\"; do echo \"<$a>\"; done\nexit 7\n";
-  fs::permissions(worker, fs::perms::owner_all);
+  Stand("regatta-train");
   const std::string link = absl::StrCat(folder_, "/elsewhere");
   fs::create_directory(link);
   fs::create_symlink(regatta_, absl::StrCat(link, "/r"));
   const Outcome out = Shell(absl::StrCat("cd / && ", link, "/r infer -m 'a b.yaml' -o k='x=y' --is_cloud=1 ''"));
   EXPECT_EQ(out.code, 7);
-  EXPECT_EQ(out.text, "<infer>\n<-m>\n<a b.yaml>\n<-o>\n<k=x=y>\n<--is_cloud=1>\n<>\n");
+  EXPECT_EQ(out.text, "regatta-train\n<infer>\n<-m>\n<a b.yaml>\n<-o>\n<k=x=y>\n<--is_cloud=1>\n<>\n");
+}
+
+TEST_F(RegattaMain, TrainIsAServerInTheServersRole) {
+  Stand("regatta-train");
+  Stand("regatta-pserver");
+  const Outcome server = Shell(absl::StrCat(kServer, regatta_, " train -m c.yaml --is_cloud=1"));
+  EXPECT_EQ(server.code, 7);
+  EXPECT_EQ(server.text, "regatta-pserver\n<--role-from-environment>\n<-->\n<train>\n<-m>\n<c.yaml>\n<--is_cloud=1>\n");
+  const Outcome insecure = Shell(absl::StrCat(kServer, "PADDLE_PSERVERS_IP_PORT_LIST=10.0.0.1:36000 POD_IP=10.0.0.1 ",
+                                              regatta_, " train -m c.yaml --insecure"));
+  EXPECT_TRUE(absl::StartsWith(insecure.text, "regatta-pserver\n<--role-from-environment>\n<--insecure>\n<-->\n"))
+      << insecure.text;
+  const Outcome worker =
+      Shell(absl::StrCat(kServer, "TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID=1 ", regatta_, " train -m c.yaml"));
+  EXPECT_EQ(worker.text, "regatta-train\n<train>\n<-m>\n<c.yaml>\n");
+  // Asking about a command is no part of the job.
+  EXPECT_TRUE(absl::StartsWith(Shell(absl::StrCat(kServer, regatta_, " train --help")).text, "regatta-train\n"));
+  EXPECT_TRUE(absl::StartsWith(Shell(absl::StrCat(kServer, regatta_, " config -m c")).text, "regatta-train\n"));
+}
+
+TEST_F(RegattaMain, AWrongEnvironmentIsExit2BeforeAnythingStarts) {
+  Stand("regatta-train");
+  Stand("regatta-pserver");
+  const struct {
+    const char* environment;
+    std::vector<const char*> words;
+  } kCases[] = {
+      {"TRAINING_ROLE=BOSS", {"PSERVER", "TRAINER"}},
+      {"TRAINING_ROLE=PSERVER", {"PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINERS_NUM", "PADDLE_PORT"}},
+      {"PADDLE_TRAINER_ENDPOINTS=a:1 PADDLE_CURRENT_ENDPOINT=a:1", {"collective", "not available yet"}},
+      {"OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1", {"rank 1 of 2", "not available yet"}},
+  };
+  for (const auto& c : kCases) {
+    const Outcome out = Shell(absl::StrCat(c.environment, " ", regatta_, " train -m c.yaml"));
+    EXPECT_EQ(out.code, 2) << out.text;
+    for (const char* word : c.words) EXPECT_TRUE(absl::StrContains(out.text, word)) << out.text;
+  }
+  // A misspelt flag is refused in a server as in a worker.
+  const Outcome out = Shell(absl::StrCat(kServer, regatta_, " train -m c.yaml --resum"));
+  EXPECT_EQ(out.code, 2);
+  EXPECT_TRUE(absl::StrContains(out.text, "did you mean --resume?")) << out.text;
+}
+
+TEST_F(RegattaMain, PserverPassesItsFlags) {
+  EXPECT_EQ(Shell(absl::StrCat(regatta_, " pserver")).code, 2);
+  Stand("regatta-pserver");
+  const Outcome out = Shell(absl::StrCat(regatta_, " pserver --port=7164 --ports_num 1 --help"));
+  EXPECT_EQ(out.code, 7);
+  EXPECT_EQ(out.text, "regatta-pserver\n<--port=7164>\n<--ports_num>\n<1>\n<--help>\n");
+}
+
+TEST_F(RegattaMain, PaddleAndFleetrunAreTheSameProgram) {
+  Stand("regatta-train");
+  Stand("regatta-pserver");
+  const std::string paddle = absl::StrCat(folder_, "/paddle"), fleetrun = absl::StrCat(folder_, "/fleetrun");
+  fs::create_symlink("regatta", paddle);
+  fs::create_symlink("regatta", fleetrun);
+  EXPECT_TRUE(absl::StartsWith(Shell(paddle + " version").text, "Regatta "));
+  EXPECT_EQ(Shell(paddle + " pserver --port=7164").text, "regatta-pserver\n<--port=7164>\n");
+  EXPECT_EQ(Shell(paddle + " train -m c").text, "regatta-train\n<train>\n<-m>\n<c>\n");
+  EXPECT_EQ(Shell(paddle + " data").code, 2);
+  EXPECT_TRUE(absl::StrContains(Shell(paddle + " data").text, "paddle pserver"));
+  EXPECT_EQ(Shell(paddle).code, 0);
+  EXPECT_EQ(Shell(fleetrun + " --help").code, 0);
+  EXPECT_TRUE(absl::StrContains(Shell(fleetrun + " x.py").text, "--server_num=N"));
+  EXPECT_TRUE(absl::StrContains(Shell(regatta_ + " launch --help").text, "regatta launch --server_num=2"));
 }
 
 TEST_F(RegattaMain, KeysNeedNoWorker) {

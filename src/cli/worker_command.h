@@ -1,16 +1,34 @@
-// train, infer and config need libtorch: `regatta` becomes `regatta-train`, which stands beside it.
+// train, infer and config need libtorch: `regatta` becomes `regatta-train`, which stands beside it, with the words it
+// got. In the PSERVER role train and infer need none: `regatta` becomes
+//   regatta-pserver --role-from-environment [--insecure] -- train -m config.yaml …
+// (cluster/pserver_args.h parses it). A wrong environment or a role that this build cannot play is an error before
+// anything starts.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
+#include "cluster/environment.h"
 
 namespace regatta::cli {
 
 // Whether `verb` belongs to the worker's executable.
 bool IsWorkerVerb(std::string_view verb);
 
-// Replaces this process by regatta-train with the same arguments; returns only where that fails.
-absl::Status ExecWorker(char** argv);
+struct Sibling {
+  std::string program;
+  std::vector<std::string> words;
+};
+
+// What `regatta <words>` becomes; words[0] is a worker verb.
+absl::StatusOr<Sibling> ChooseSibling(const std::vector<std::string>& words, const cluster::Getenv& getenv);
+
+// Becomes it; returns only where that fails. Every error is the user's.
+absl::Status ExecWorkerVerb(const std::vector<std::string>& words);
+
+// `regatta pserver …`: regatta-pserver with the words behind the verb.
+absl::Status ExecPserver(const std::vector<std::string>& words);
 
 }  // namespace regatta::cli

@@ -59,6 +59,7 @@ void AddOptions(CLI::App& app, Verb verb, TrainArgs& args, std::string& is_cloud
       ->expected(0, 1)
       ->type_name("");
   if (verb == Verb::kConfig) return;
+  app.add_flag("--insecure", args.insecure, "allow servers outside this machine: the network is trusted");
   app.add_option("--trace", args.trace, "write a trace for chrome://tracing or Perfetto")->type_name("FILE");
   app.add_flag("--dry-run", args.dry_run, "show the configuration, the first batch and the tables; train nothing");
   if (verb == Verb::kInfer) {

@@ -1,0 +1,34 @@
+#include "cluster/cluster_spec.h"
+
+#include "cluster/endpoint.h"
+
+namespace regatta::cluster {
+
+ServerPorts PortsFrom(const std::string& first, int ports_num, int ports_num_for_sparse) {
+  ServerPorts ports;
+  const absl::StatusOr<Endpoint> parsed = ParseEndpoint(first);
+  if (!parsed.ok()) return ports;
+  Endpoint endpoint = *parsed;
+  for (int i = 0; i < ports_num; ++i, ++endpoint.port) ports.dense.push_back(endpoint.ToString());
+  for (int i = 0; i < ports_num_for_sparse; ++i, ++endpoint.port) ports.sparse.push_back(endpoint.ToString());
+  if (ports.sparse.empty()) ports.sparse = ports.dense;
+  return ports;
+}
+
+const char* RoleName(Role role) {
+  switch (role) {
+    case Role::kLocal:
+      return "local";
+    case Role::kServer:
+      return "server";
+    case Role::kWorker:
+      return "worker";
+    case Role::kCollectiveRank:
+      return "collective rank";
+    case Role::kMpiRank:
+      return "MPI rank";
+  }
+  return "unknown";
+}
+
+}  // namespace regatta::cluster

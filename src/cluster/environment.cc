@@ -1,0 +1,235 @@
+#include "cluster/environment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "cluster/claims.h"
+#include "cluster/network.h"
+
+namespace regatta::cluster {
+namespace {
+
+constexpr double kMaxWaitSeconds = 1e7;
+
+constexpr std::string_view kRoleVariables[] = {
+    "TRAINING_ROLE",
+    "PADDLE_PSERVERS_IP_PORT_LIST",
+    "PADDLE_TRAINERS_NUM",
+    "PADDLE_TRAINER_ID",
+    "POD_IP",
+    "PADDLE_PORT",
+    "PADDLE_PSERVER_ID",
+    "JOB_COMPLETION_INDEX",
+    "PADDLE_TRAINING_ROLE",
+    "PADDLE_PSERVER_IPS",
+    "PADDLE_PSERVER_PORT",
+    "PADDLE_TRAINERS",
+    "PADDLE_CURRENT_IP",
+    "PADDLE_CURRENT_IPP",
+    "PADDLE_INIT_PSERVERS",
+    "PADDLE_INIT_PORT",
+    "PADDLE_INIT_PORTS_NUM",
+    "PADDLE_INIT_PORTS_NUM_FOR_SPARSE",
+    "PADDLE_INIT_TRAINER_ID",
+    "PADDLE_INIT_NUM_GRADIENT_SERVERS",
+    "PADDLE_INIT_USE_GPU",
+    "PADDLE_INIT_TRAINER_COUNT",
+    "PADDLE_CURRENT_ENDPOINT",
+    "PADDLE_TRAINER_ENDPOINTS",
+};
+
+constexpr const char* kCredentials[] = {"REGATTA_TOKEN_FILE", "REGATTA_TLS_CERT", "REGATTA_TLS_KEY", "REGATTA_TLS_CA"};
+
+constexpr const char* kProxies[] = {"grpc_proxy", "http_proxy", "https_proxy", "all_proxy",
+                                    "GRPC_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
+
+// More than one process, by a size that MPI or Slurm sets. A size that is no number is left over from something else.
+bool MoreThanOne(const Getenv& getenv, const std::string& name) {
+  const std::optional<std::string> text = ReadText(getenv, name);
+  int size = 0;
+  return text.has_value() && absl::SimpleAtoi(*text, &size) && size > 1;
+}
+
+// The families whose deciding variable is set, in the order of the table.
+absl::StatusOr<std::vector<Claims>> SetFamilies(const Getenv& getenv) {
+  std::vector<Claims> families;
+  const auto add = [&families](absl::StatusOr<Claims> claims) -> absl::Status {
+    if (claims.ok()) families.push_back(*std::move(claims));
+    return claims.status();
+  };
+  if (getenv("TRAINING_ROLE").has_value()) RETURN_IF_ERROR(add(ReadFleet(getenv)));
+  if (getenv("PADDLE_TRAINING_ROLE").has_value() || ReadText(getenv, "PADDLE_PSERVER_IPS"))
+    RETURN_IF_ERROR(add(ReadFluid(getenv)));
+  if (ReadText(getenv, "PADDLE_INIT_PSERVERS")) RETURN_IF_ERROR(add(ReadV2(getenv)));
+  if (ReadText(getenv, "PADDLE_TRAINER_ENDPOINTS") && ReadText(getenv, "PADDLE_CURRENT_ENDPOINT"))
+    RETURN_IF_ERROR(add(ReadCollective(getenv)));
+  if (families.empty() && (MoreThanOne(getenv, "OMPI_COMM_WORLD_SIZE") ||
+                           (ReadText(getenv, "SLURM_STEP_ID") && MoreThanOne(getenv, "SLURM_NTASKS"))))
+    RETURN_IF_ERROR(add(ReadMpi(getenv)));
+  return families;
+}
+
+absl::Status Missing(const Claims& claims) {
+  const char* because = claims.role.value == Role::kServer ? "a server" : "a worker";
+  const std::string origin = claims.role.origin.empty() ? claims.servers.origin : claims.role.origin;
+  return absl::InvalidArgumentError(absl::StrCat(origin, " makes this process ", because,
+                                                 ", which also needs: ", absl::StrJoin(claims.missing, ", "),
+                                                 claims.missing.size() == 1 ? " (not set)" : " (none of them is set)"));
+}
+
+std::string OriginOr(const std::string& origin, const char* fallback) { return origin.empty() ? fallback : origin; }
+
+// Index and endpoint of a server whose index is given.
+absl::Status PlaceByIndex(const Claims& claims, ClusterSpec& spec) {
+  const std::vector<Endpoint>& servers = *claims.servers.value;
+  const int index = *claims.server_index.value;
+  if (index >= static_cast<int>(servers.size())) {
+    return absl::InvalidArgumentError(absl::StrCat(claims.server_index.origin,
+                                                   " is out of range: ", claims.servers.origin, " has ", servers.size(),
+                                                   " servers, 0 to ", servers.size() - 1));
+  }
+  const Endpoint& listed = servers[static_cast<size_t>(index)];
+  const Endpoint own{claims.own_host.value.value_or(listed.host), claims.own_port.value.value_or(listed.port)};
+  const auto place = std::find(servers.begin(), servers.end(), own);
+  if (own.port != listed.port || (place != servers.end() && place - servers.begin() != index)) {
+    return absl::InvalidArgumentError(absl::StrCat(claims.server_index.origin, " is ", listed.ToString(), " in ",
+                                                   claims.servers.origin, ", but this server's address is ",
+                                                   own.ToString(), "; correct one of them"));
+  }
+  spec.index = index;
+  spec.endpoint = own.ToString();
+  return absl::OkStatus();
+}
+
+absl::Status PlaceServer(const Claims& claims, ClusterSpec& spec) {
+  if (claims.server_index.value.has_value()) return PlaceByIndex(claims, spec);
+  const std::vector<Endpoint>& servers = *claims.servers.value;
+  const Endpoint own{claims.own_host.value.value_or("127.0.0.1"), *claims.own_port.value};
+  const auto place = std::find(servers.begin(), servers.end(), own);
+  if (place == servers.end()) {
+    const char* host_default = claims.family == Family::kFleet ? "POD_IP=127.0.0.1, the default" : "PADDLE_CURRENT_IP";
+    const char* port_default = "PADDLE_PSERVER_PORT=6174, the default";
+    return absl::InvalidArgumentError(
+        absl::StrCat("this server's endpoint ", own.ToString(), " (", OriginOr(claims.own_host.origin, host_default),
+                     ", ", OriginOr(claims.own_port.origin, port_default),
+                     ") is not in the list of servers: ", JoinEndpoints(servers), " (", claims.servers.origin, ")"));
+  }
+  spec.index = static_cast<int>(place - servers.begin());
+  spec.endpoint = own.ToString();
+  return absl::OkStatus();
+}
+
+absl::Status PlaceWorker(const Claims& claims, ClusterSpec& spec) {
+  spec.index = *claims.worker_index.value;
+  if (spec.index < spec.workers) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      OriginOr(claims.worker_index.origin, "the worker's id"), " is out of range: there are ", spec.workers,
+      " workers (", OriginOr(claims.workers.origin, "the default"), "), so want 0 to ", spec.workers - 1));
+}
+
+absl::StatusOr<ClusterSpec> SpecFrom(const Claims& claims) {
+  if (!claims.missing.empty()) return Missing(claims);
+  ClusterSpec spec;
+  spec.family = claims.family;
+  spec.role = *claims.role.value;
+  spec.workers = *claims.workers.value;
+  spec.ports_num = claims.ports_num;
+  spec.ports_num_for_sparse = claims.ports_num_for_sparse;
+  spec.threads = claims.threads;
+  spec.notes = claims.notes;
+  if (claims.servers.value.has_value()) spec.servers = ToStrings(*claims.servers.value);
+  RETURN_IF_ERROR(spec.role == Role::kServer ? PlaceServer(claims, spec) : PlaceWorker(claims, spec));
+  return spec;
+}
+
+absl::StatusOr<std::optional<double>> ReadWaitTimeout(const Getenv& getenv) {
+  const std::optional<std::string> text = ReadText(getenv, "REGATTA_SERVER_WAIT_TIMEOUT");
+  if (!text.has_value()) return std::nullopt;
+  double seconds = 0;
+  if (!absl::SimpleAtod(*text, &seconds) || !std::isfinite(seconds) || seconds <= 0 || seconds > kMaxWaitSeconds) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("REGATTA_SERVER_WAIT_TIMEOUT=", *text, ": want seconds, above 0 and at most 10000000"));
+  }
+  return seconds;
+}
+
+}  // namespace
+
+Getenv ProcessEnvironment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  };
+}
+
+absl::StatusOr<ClusterSpec> ReadEnvironment(const Getenv& getenv, Network network) {
+  ASSIGN_OR_RETURN(const std::vector<Claims> families, SetFamilies(getenv));
+  if (families.empty()) return ClusterSpec{};
+  for (size_t i = 1; i < families.size(); ++i) RETURN_IF_ERROR(CheckAgreement(families[0], families[i]));
+  ASSIGN_OR_RETURN(ClusterSpec spec, SpecFrom(families[0]));
+  ASSIGN_OR_RETURN(spec.network, ReadNetwork(getenv, network));
+  ASSIGN_OR_RETURN(spec.server_wait_timeout, ReadWaitTimeout(getenv));
+  RETURN_IF_ERROR(CheckNetwork(spec));
+  return spec;
+}
+
+absl::Status CheckAvailable(const ClusterSpec& spec) {
+  if (spec.role == Role::kCollectiveRank) {
+    return absl::UnimplementedError(
+        "PADDLE_TRAINER_ENDPOINTS and PADDLE_CURRENT_ENDPOINT make this process a collective rank, which is not "
+        "available yet; unset them to train alone, or use servers and workers (regatta launch --help)");
+  }
+  if (spec.role == Role::kMpiRank) {
+    return absl::UnimplementedError(
+        absl::StrCat("this is rank ", spec.index, " of ", spec.workers,
+                     " under mpirun or srun, which is not available yet; give each rank a role with TRAINING_ROLE and "
+                     "PADDLE_PSERVERS_IP_PORT_LIST, or use regatta launch"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Network> ReadNetwork(const Getenv& getenv, Network network) {
+  for (const char* name : kCredentials) {
+    if (!ReadText(getenv, name)) continue;
+    return absl::UnimplementedError(
+        absl::StrCat(name,
+                     " is set, but credentials are not available yet; unset it, and on a trusted network say so with "
+                     "REGATTA_INSECURE=1 or --insecure"));
+  }
+  const std::optional<std::string> text = ReadText(getenv, "REGATTA_INSECURE");
+  if (!text.has_value()) return network;
+  bool insecure = false;
+  if (!absl::SimpleAtob(*text, &insecure))
+    return absl::InvalidArgumentError(absl::StrCat("REGATTA_INSECURE=", *text, ": want 1 or 0"));
+  return insecure ? Network::kTrusted : network;
+}
+
+std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name) {
+  std::optional<std::string> value = getenv(name);
+  if (!value.has_value()) return std::nullopt;
+  absl::StripAsciiWhitespace(&*value);
+  if (value->empty()) return std::nullopt;
+  return value;
+}
+
+absl::StatusOr<int> ReadInt(const Getenv& getenv, const std::string& name, int min, int max, int fallback) {
+  const std::optional<std::string> text = ReadText(getenv, name);
+  if (!text.has_value()) return fallback;
+  int value = 0;
+  if (!absl::SimpleAtoi(*text, &value) || value < min || value > max)
+    return absl::InvalidArgumentError(absl::StrCat(name, "=", *text, ": want a number from ", min, " to ", max));
+  return value;
+}
+
+std::span<const std::string_view> RoleVariables() { return kRoleVariables; }
+
+void ClearProxyVariables() {
+  for (const char* name : kProxies) unsetenv(name);
+}
+
+}  // namespace regatta::cluster

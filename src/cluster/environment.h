@@ -1,0 +1,60 @@
+// The environment variables that say what this process is in its job, read here and nowhere else.
+//
+// Which role? First match wins:
+//   1  explicit arguments                                        role_maker.h, pserver_args.h
+//   2  TRAINING_ROLE                                             Fleet: PADDLE_PSERVERS_IP_PORT_LIST,
+//   PADDLE_TRAINERS_NUM,
+//                                                                PADDLE_PORT (server) or PADDLE_TRAINER_ID (worker)
+//   3  PADDLE_TRAINING_ROLE, or PADDLE_PSERVER_IPS alone         Fluid: PADDLE_PSERVER_IPS, PADDLE_TRAINERS,
+//                                                                PADDLE_CURRENT_IP (server) or PADDLE_TRAINER_ID
+//                                                                (worker)
+//   4  PADDLE_INIT_PSERVERS                                      v2: a worker; the other PADDLE_INIT_* have defaults
+//   5  PADDLE_TRAINER_ENDPOINTS and PADDLE_CURRENT_ENDPOINT      a collective rank
+//   6  OMPI_COMM_WORLD_SIZE > 1, SLURM_STEP_ID and SLURM_NTASKS > 1   an MPI or Slurm rank
+//   7  none                                                      local
+// A family counts as set where the variable that decides it is set; two set families must agree. An empty variable is
+// an unset one, but an empty role is an error: a script that lost its role must not train alone.
+// Thread-safety: ReadEnvironment is a pure function of what Getenv returns; ClearProxyVariables changes the process's
+// environment and belongs to the first lines of main.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "cluster/cluster_spec.h"
+
+namespace regatta::cluster {
+
+using Getenv = std::function<std::optional<std::string>(const std::string&)>;
+
+// The environment of this process.
+Getenv ProcessEnvironment();
+
+// Every error is the user's (exit 2). It lists every missing name at once, or names the variables and values that are
+// wrong or disagree. `network` is what flags and configuration say; REGATTA_INSECURE=1 says kTrusted too.
+// Collective and MPI ranks are recognised; whoever cannot play them refuses them (CheckAvailable).
+absl::StatusOr<ClusterSpec> ReadEnvironment(const Getenv& getenv, Network network = Network::kLoopbackOnly);
+
+// An error for the roles that this build cannot play.
+absl::Status CheckAvailable(const ClusterSpec& spec);
+
+// What REGATTA_INSECURE and the credential variables say, joined with `network`. Credentials are refused: they are not
+// available yet, and running without them would be a lie.
+absl::StatusOr<Network> ReadNetwork(const Getenv& getenv, Network network);
+
+// A variable without the blanks around it; an empty one is an unset one.
+std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name);
+// An integer variable in [min, max], or `fallback` where it is not set. The error names it.
+absl::StatusOr<int> ReadInt(const Getenv& getenv, const std::string& name, int min, int max, int fallback);
+
+// Every name above that says a role or a place: what a launcher clears before it gives a child its own.
+std::span<const std::string_view> RoleVariables();
+
+// A proxy would be asked for the servers' addresses: this process does without.
+void ClearProxyVariables();
+
+}  // namespace regatta::cluster

@@ -1,0 +1,58 @@
+#include "launch/guard.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace regatta::launch {
+namespace {
+
+constexpr char kDone = 'd';
+
+[[noreturn]] void Watch(int pipe, const JobMark& mark) {
+  setsid();  // a Ctrl+C at the terminal is for the launcher
+  prctl(PR_SET_NAME, "regatta-guard");
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) signal(number, SIG_IGN);
+  // Whoever waits for the launcher's output to end must not wait for this process.
+  const int null = open("/dev/null", O_RDWR);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
+  if (pipe > 3) close_range(3, static_cast<unsigned>(pipe) - 1, 0);
+  close_range(static_cast<unsigned>(pipe) + 1, ~0U, 0);
+  char byte = 0;
+  ssize_t n = 0;
+  while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR) continue;
+  if (n != 1 || byte != kDone) mark.End(std::chrono::milliseconds(0));
+  _exit(0);
+}
+
+}  // namespace
+
+absl::StatusOr<Guard> Guard::Start(const JobMark& mark) {
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return base::ErrnoStatus("cannot make a pipe for", "the guard");
+  const pid_t pid = fork();
+  if (pid < 0) return base::ErrnoStatus("cannot start", "the guard");
+  if (pid == 0) {
+    close(ends[1]);
+    Watch(ends[0], mark);
+  }
+  close(ends[0]);
+  return Guard(ends[1], pid);
+}
+
+Guard::Guard(Guard&& other) noexcept : pipe_(std::exchange(other.pipe_, -1)), pid_(other.pid_) {}
+
+Guard::~Guard() {
+  if (pipe_ < 0) return;
+  [[maybe_unused]] const ssize_t written = write(pipe_, &kDone, 1);
+  close(pipe_);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+}  // namespace regatta::launch

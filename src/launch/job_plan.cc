@@ -1,0 +1,75 @@
+#include "launch/job_plan.h"
+
+#include "absl/strings/str_join.h"
+
+namespace regatta::launch {
+namespace {
+
+using cluster::Endpoint;
+using cluster::Role;
+
+// What every process of the job is told: the Fleet family's variables.
+Variables CommonVariables(const LaunchArgs& args, const std::vector<Endpoint>& servers) {
+  Variables variables = {{"PADDLE_PSERVERS_IP_PORT_LIST", cluster::JoinEndpoints(servers)},
+                         {"PADDLE_TRAINERS_NUM", std::to_string(args.worker_num)},
+                         {"PYTHONUNBUFFERED", "1"}};  // so that a script's log shows its lines at once
+  if (!args.workers.empty()) variables.emplace_back("PADDLE_TRAINER_ENDPOINTS", cluster::JoinEndpoints(args.workers));
+  if (args.network == cluster::Network::kTrusted) variables.emplace_back("REGATTA_INSECURE", "1");
+  return variables;
+}
+
+PlannedProcess Server(const LaunchArgs& args, const std::vector<Endpoint>& servers, int index) {
+  const Endpoint& own = servers[static_cast<size_t>(index)];
+  PlannedProcess process{Role::kServer, index, own.ToString(), absl::StrCat(args.log_dir, "/serverlog.", index),
+                         CommonVariables(args, servers)};
+  process.environment.emplace_back("TRAINING_ROLE", "PSERVER");
+  process.environment.emplace_back("POD_IP", own.host);
+  process.environment.emplace_back("PADDLE_PORT", std::to_string(own.port));
+  process.environment.emplace_back("PADDLE_PSERVER_ID", std::to_string(index));
+  return process;
+}
+
+PlannedProcess Worker(const LaunchArgs& args, const std::vector<Endpoint>& servers, int index) {
+  PlannedProcess process{Role::kWorker, index, "", absl::StrCat(args.log_dir, "/workerlog.", index),
+                         CommonVariables(args, servers)};
+  process.environment.emplace_back("TRAINING_ROLE", "TRAINER");
+  process.environment.emplace_back("PADDLE_TRAINER_ID", std::to_string(index));
+  if (!args.workers.empty()) {
+    const Endpoint& own = args.workers[static_cast<size_t>(index)];
+    process.endpoint = own.ToString();
+    process.environment.emplace_back("POD_IP", own.host);
+    process.environment.emplace_back("PADDLE_CURRENT_ENDPOINT", process.endpoint);
+  }
+  return process;
+}
+
+}  // namespace
+
+JobPlan PlanLocal(const LaunchArgs& args, const std::vector<Endpoint>& endpoints) {
+  JobPlan plan;
+  for (int i = 0; i < static_cast<int>(endpoints.size()); ++i) plan.processes.push_back(Server(args, endpoints, i));
+  for (int i = 0; i < args.worker_num; ++i) plan.processes.push_back(Worker(args, endpoints, i));
+  return plan;
+}
+
+absl::StatusOr<JobPlan> PlanLists(const LaunchArgs& args, const OwnAddress& own) {
+  JobPlan plan;
+  int workers_here = 0;
+  for (int i = 0; i < args.server_num; ++i)
+    if (own.Owns(args.servers[static_cast<size_t>(i)])) plan.processes.push_back(Server(args, args.servers, i));
+  for (int i = 0; i < args.worker_num; ++i) {
+    if (!own.Owns(args.workers[static_cast<size_t>(i)])) continue;
+    plan.processes.push_back(Worker(args, args.servers, i));
+    ++workers_here;
+  }
+  if (plan.processes.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "none of --servers=", cluster::JoinEndpoints(args.servers),
+        " and --workers=", cluster::JoinEndpoints(args.workers), " is at an address of this machine (",
+        absl::StrJoin(own.hosts(), ", "), "); set POD_IP to the address under which this node is in the lists"));
+  }
+  plan.workers_here = workers_here == args.worker_num ? WorkersHere::kAll : WorkersHere::kSome;
+  return plan;
+}
+
+}  // namespace regatta::launch

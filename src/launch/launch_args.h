@@ -1,0 +1,37 @@
+// The command line of `regatta launch` and of `fleetrun`: how many processes, where, and the command each of them runs.
+// Thread-safety: plain values, a pure function.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cluster/cluster_spec.h"
+#include "cluster/endpoint.h"
+
+namespace regatta::launch {
+
+// Two names for one command; they differ in what help and errors say to type.
+enum class Flavour : uint8_t { kLaunch, kFleetrun };
+
+struct LaunchArgs {
+  int server_num = 0;  // with lists: their lengths
+  int worker_num = 0;
+  // --servers and --workers; both empty where everything runs on free ports of this machine.
+  std::vector<cluster::Endpoint> servers;
+  std::vector<cluster::Endpoint> workers;
+  std::string log_dir = "log";
+  double grace = 30;  // seconds that a process gets to end by itself
+  cluster::Network network = cluster::Network::kLoopbackOnly;
+  std::vector<std::string> command;  // as typed
+  std::string help;                  // not empty: the user asked for help; print this and end well
+
+  bool by_lists() const { return !servers.empty(); }
+};
+
+// argv[0] is skipped. The launcher's flags end at -- or at the first word that is none of them. An error is the user's
+// (exit 2) and says what to type; flags of launchers that do not exist yet are refused by name.
+absl::StatusOr<LaunchArgs> ParseLaunchArgs(Flavour flavour, int argc, const char* const* argv);
+
+}  // namespace regatta::launch

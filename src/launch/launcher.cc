@@ -1,0 +1,98 @@
+#include "launch/launcher.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/file.h"
+#include "cluster/environment.h"
+#include "cluster/network.h"
+#include "launch/command.h"
+#include "launch/job_plan.h"
+#include "launch/own_address.h"
+#include "launch/port_lease.h"
+#include "launch/supervisor.h"
+
+namespace regatta::launch {
+namespace {
+
+enum Exit : int { kDone = 0, kFailed = 1, kUsage = 2 };
+
+const char* ProgramOf(Flavour flavour) { return flavour == Flavour::kFleetrun ? "fleetrun" : "regatta launch"; }
+
+int Fail(Flavour flavour, const absl::Status& status, Exit code) {
+  const std::string message(status.message());
+  const std::string program = ProgramOf(flavour);
+  const bool named = message.starts_with(program + ":");
+  std::fprintf(stderr, "%s%s%s\n", named ? "" : program.c_str(), named ? "" : ": ", message.c_str());
+  return code;
+}
+
+absl::Status CheckLists(const LaunchArgs& args) {
+  for (const auto* list : {&args.servers, &args.workers})
+    for (const cluster::Endpoint& endpoint : *list) RETURN_IF_ERROR(cluster::CheckHost(endpoint.host, args.network));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> CommandOf(const LaunchArgs& args, const cluster::Getenv& getenv) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return absl::NotFoundError(absl::StrCat("cannot read /proc/self/exe: ", error.message()));
+  return ResolveCommand(args.command, self.string(), getenv("PATH").value_or("/usr/local/bin:/usr/bin:/bin"));
+}
+
+absl::StatusOr<std::vector<PortLease>> TakePorts(int count) {
+  std::vector<PortLease> leases;
+  for (int i = 0; i < count; ++i) {
+    ASSIGN_OR_RETURN(PortLease lease, PortLease::Take());
+    leases.push_back(std::move(lease));
+  }
+  return leases;
+}
+
+int RunJob(Flavour flavour, const LaunchArgs& args, std::vector<std::string> command, JobPlan plan,
+           std::vector<PortLease> leases) {
+  if (const absl::Status made = base::MakeFolders(args.log_dir); !made.ok()) return Fail(flavour, made, kFailed);
+  SupervisorOptions options;
+  options.program = ProgramOf(flavour);
+  options.command = std::move(command);
+  options.grace = std::chrono::milliseconds(static_cast<int64_t>(args.grace * 1000));
+  return Supervisor(std::move(options), std::move(plan), std::move(leases)).Run();
+}
+
+int RunLists(Flavour flavour, const LaunchArgs& args, std::vector<std::string> command, const cluster::Getenv& getenv) {
+  const absl::StatusOr<OwnAddress> own = OwnAddress::Find(cluster::ReadText(getenv, "POD_IP"));
+  if (!own.ok()) return Fail(flavour, own.status(), kUsage);
+  absl::StatusOr<JobPlan> plan = PlanLists(args, *own);
+  if (!plan.ok()) return Fail(flavour, plan.status(), kUsage);
+  return RunJob(flavour, args, std::move(command), *std::move(plan), {});
+}
+
+int RunLocal(Flavour flavour, const LaunchArgs& args, std::vector<std::string> command) {
+  absl::StatusOr<std::vector<PortLease>> leases = TakePorts(args.server_num);
+  if (!leases.ok()) return Fail(flavour, leases.status(), kFailed);
+  std::vector<cluster::Endpoint> endpoints;
+  for (const PortLease& lease : *leases) endpoints.push_back({"127.0.0.1", lease.port()});
+  return RunJob(flavour, args, std::move(command), PlanLocal(args, endpoints), *std::move(leases));
+}
+
+}  // namespace
+
+int Launch(Flavour flavour, int argc, const char* const* argv) {
+  absl::StatusOr<LaunchArgs> args = ParseLaunchArgs(flavour, argc, argv);
+  if (!args.ok()) return Fail(flavour, args.status(), kUsage);
+  if (!args->help.empty()) {
+    std::fputs(args->help.c_str(), stdout);
+    return kDone;
+  }
+  const cluster::Getenv getenv = cluster::ProcessEnvironment();
+  const absl::StatusOr<cluster::Network> network = cluster::ReadNetwork(getenv, args->network);
+  if (!network.ok()) return Fail(flavour, network.status(), kUsage);
+  args->network = *network;
+  if (const absl::Status status = CheckLists(*args); !status.ok()) return Fail(flavour, status, kUsage);
+  absl::StatusOr<std::vector<std::string>> command = CommandOf(*args, getenv);
+  if (!command.ok()) return Fail(flavour, command.status(), kUsage);
+  if (args->by_lists()) return RunLists(flavour, *args, *std::move(command), getenv);
+  return RunLocal(flavour, *args, *std::move(command));
+}
+
+}  // namespace regatta::launch

@@ -1,0 +1,44 @@
+#include "launch/port_lease.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <set>
+#include <vector>
+
+namespace regatta::launch {
+namespace {
+
+bool CanListen(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  const bool ok = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, 1) == 0;
+  close(fd);
+  return ok;
+}
+
+TEST(PortLease, PortsAreDifferentHeldAndFreeAfterRelease) {
+  std::vector<PortLease> leases;
+  std::set<int> ports;
+  for (int i = 0; i < 50; ++i) {
+    auto lease = PortLease::Take();
+    ASSERT_TRUE(lease.ok()) << lease.status();
+    ports.insert(lease->port());
+    leases.push_back(*std::move(lease));
+  }
+  EXPECT_EQ(ports.size(), 50u);
+  for (PortLease& lease : leases) {
+    EXPECT_FALSE(CanListen(lease.port()));
+    lease.Release();
+    EXPECT_TRUE(CanListen(lease.port()));
+  }
+}
+
+}  // namespace
+}  // namespace regatta::launch

@@ -1,0 +1,228 @@
+#include "launch/supervisor.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "cluster/environment.h"
+#include "launch/child_process.h"
+#include "launch/guard.h"
+#include "launch/log_tail.h"
+
+namespace regatta::launch {
+namespace {
+
+using cluster::Role;
+using std::chrono::milliseconds;
+
+constexpr int kLastLines = 20;
+constexpr milliseconds kStreamPeriod(50);
+constexpr milliseconds kKillPatience(10'000);     // a process in an uninterruptible wait dies late
+constexpr milliseconds kLeftoverPatience(2'000);  // what a process left running behind it
+constexpr size_t kShownProcesses = 32;
+
+std::string Seconds(milliseconds time) { return absl::StrCat(static_cast<double>(time.count()) / 1000, " s"); }
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorOptions options, JobPlan plan, std::vector<PortLease> leases)
+    : options_(std::move(options)),
+      workers_here_(plan.workers_here),
+      leases_(std::move(leases)),
+      stream_(STDOUT_FILENO) {
+  for (PlannedProcess& planned : plan.processes) children_.push_back({.planned = std::move(planned)});
+}
+
+int Supervisor::Run() {
+  absl::StatusOr<SignalInbox> inbox = SignalInbox::Open();
+  absl::StatusOr<Guard> guard = Guard::Start(mark_);
+  if (!inbox.ok() || !guard.ok()) {
+    Say(std::string(inbox.ok() ? guard.status().message() : inbox.status().message()));
+    return 1;
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // grandchildren that lose their parent are reaped here
+  const absl::Status started = StartAll();
+  if (started.ok()) {
+    ShowStart();
+  } else {
+    Say(std::string(started.message()));
+    Stop(1);
+  }
+  Watch(*inbox);
+  stream_.Drain();
+  if (const int left = mark_.End(std::min(options_.grace, kLeftoverPatience)); left > 0)
+    Say(absl::StrCat("ended ", left, left == 1 ? " process" : " processes", " that the job had left behind"));
+  return exit_code_;
+}
+
+absl::Status Supervisor::StartAll() {
+  for (size_t i = 0; i < children_.size(); ++i) {
+    Child& child = children_[i];
+    if (i < leases_.size()) leases_[i].Release();
+    absl::StatusOr<pid_t> pid = launch::Start({options_.command, EnvironmentFor(child.planned), child.planned.log});
+    if (!pid.ok()) return base::Annotate(pid.status(), child.planned.Name());
+    child.pid = *pid;
+    child.running = true;
+    if (child.planned.role == Role::kWorker && child.planned.index == 0)
+      RETURN_IF_ERROR(stream_.Open(child.planned.log));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> Supervisor::EnvironmentFor(const PlannedProcess& planned) const {
+  std::set<std::string, std::less<>> replaced = {JobMark::kName};
+  for (const std::string_view name : cluster::RoleVariables()) replaced.emplace(name);
+  for (const auto& variable : planned.environment) replaced.insert(variable.first);
+  std::vector<std::string> environment;
+  for (char** it = environ; *it != nullptr; ++it) {
+    const std::string_view variable = *it;
+    if (!replaced.contains(variable.substr(0, variable.find('=')))) environment.emplace_back(variable);
+  }
+  for (const auto& variable : planned.environment)
+    environment.push_back(absl::StrCat(variable.first, "=", variable.second));
+  environment.push_back(mark_.Variable(std::getenv(JobMark::kName)));
+  return environment;
+}
+
+void Supervisor::ShowStart() const {
+  std::string text =
+      absl::StrCat("started ", Running(Role::kServer), " servers and ", Running(Role::kWorker), " workers");
+  if (children_.size() <= kShownProcesses) {
+    for (const Child& child : children_) {
+      absl::StrAppend(&text, "\n  ", child.planned.Name(), ": pid ", child.pid,
+                      child.planned.endpoint.empty() ? "" : absl::StrCat(", ", child.planned.endpoint), ", ",
+                      child.planned.log);
+    }
+  }
+  Say(text);
+}
+
+void Supervisor::Watch(SignalInbox& inbox) {
+  while (Running() > 0 && stage_ != Stage::kGivenUp) {
+    WaitForNews(inbox, stream_.Pump());
+    for (const int number : inbox.Take())
+      if (number != SIGCHLD) OnSignal(number);
+    Reap();
+    Advance();
+  }
+}
+
+void Supervisor::WaitForNews(SignalInbox& inbox, LogStream::State output) {
+  milliseconds timeout = kStreamPeriod;
+  if (deadline_ != Clock::time_point::max()) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
+    timeout = std::clamp(left, milliseconds(0), kStreamPeriod);
+  }
+  pollfd wait[] = {{inbox.fd(), POLLIN, 0}, {stream_.out(), POLLOUT, 0}};
+  poll(wait, output == LogStream::State::kOutputBusy ? 2 : 1, static_cast<int>(timeout.count()));
+}
+
+void Supervisor::Reap() {
+  int status = 0;
+  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    const auto child =
+        std::find_if(children_.begin(), children_.end(), [pid](const Child& c) { return c.running && c.pid == pid; });
+    if (child == children_.end()) continue;  // an orphan of the job
+    child->running = false;
+    OnExit(*child, status);
+  }
+}
+
+void Supervisor::OnExit(Child& child, int status) {
+  const bool expected = stage_ != Stage::kRunning && stage_ != Stage::kServersFinish;
+  if (expected || ExitCodeOf(status) == 0) return;
+  stream_.Drain();
+  const std::string lines = LastLines(child.planned.log, kLastLines, "  | ");
+  Say(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status),
+                   lines.empty() ? absl::StrCat("; its log ", child.planned.log, " is empty")
+                                 : absl::StrCat("; the last lines of ", child.planned.log, ":\n", lines)));
+  if (Running() > 0) Say(absl::StrCat("ending ", NamesOfRunning()));
+  Stop(ExitCodeOf(status));
+}
+
+void Supervisor::OnSignal(int number) {
+  const bool again = stage_ != Stage::kRunning && stage_ != Stage::kServersFinish;
+  if (again) {
+    Say(absl::StrCat("killing ", NamesOfRunning()));
+    Enter(Stage::kKilling);
+    return;
+  }
+  Say(absl::StrCat("stopping ", NamesOfRunning(), "; they have ", Seconds(options_.grace),
+                   " to save and end. Once more to kill them at once"));
+  Stop(128 + number);
+}
+
+void Supervisor::Stop(int exit_code) {
+  exit_code_ = exit_code;
+  Enter(Running(Role::kWorker) > 0 ? Stage::kEndingWorkers : Stage::kEndingServers);
+}
+
+void Supervisor::Advance() {
+  const bool late = Clock::now() >= deadline_;
+  const int workers = Running(Role::kWorker);
+  if (stage_ == Stage::kRunning && workers == 0 && workers_here_ == WorkersHere::kAll) {
+    Enter(Stage::kServersFinish);
+  } else if (stage_ == Stage::kServersFinish && late) {
+    Say(absl::StrCat("the workers ended well ", Seconds(options_.grace), " ago; ending ", NamesOfRunning()));
+    Enter(Stage::kEndingServers);
+  } else if ((stage_ == Stage::kEndingWorkers || stage_ == Stage::kKillingWorkers) && workers == 0) {
+    Enter(Stage::kEndingServers);
+  } else if ((stage_ == Stage::kEndingWorkers || stage_ == Stage::kEndingServers) && late) {
+    const bool servers = stage_ == Stage::kEndingServers;
+    Say(absl::StrCat("killing ", NamesOfRunning(servers ? Role::kServer : Role::kWorker), ", not ended in ",
+                     Seconds(options_.grace)));
+    Enter(servers ? Stage::kKilling : Stage::kKillingWorkers);
+  } else if (stage_ == Stage::kKillingWorkers && late) {
+    Enter(Stage::kKilling);
+  } else if (stage_ == Stage::kKilling && late) {
+    Say(absl::StrCat("gave up waiting for ", NamesOfRunning(), ", which SIGKILL does not end"));
+    Enter(Stage::kGivenUp);
+  }
+}
+
+void Supervisor::Enter(Stage stage) {
+  const bool killing = stage == Stage::kKilling || stage == Stage::kKillingWorkers;
+  stage_ = stage;
+  deadline_ = Clock::now() + (killing ? kKillPatience : options_.grace);
+  if (stage == Stage::kEndingWorkers) Signal(Role::kWorker, SIGTERM);
+  if (stage == Stage::kEndingServers) Signal(Role::kServer, SIGTERM);
+  if (killing) Signal(Role::kWorker, SIGKILL);
+  if (stage == Stage::kKilling) Signal(Role::kServer, SIGKILL);
+}
+
+int Supervisor::Running(Role role) const {
+  return static_cast<int>(std::count_if(children_.begin(), children_.end(),
+                                        [role](const Child& c) { return c.running && c.planned.role == role; }));
+}
+
+void Supervisor::Signal(Role role, int number) {
+  for (const Child& child : children_)
+    if (child.running && child.planned.role == role) SignalGroup(child.pid, number);
+}
+
+std::string Supervisor::NamesOfRunning(std::optional<Role> role) const {
+  std::vector<std::string> names;
+  for (const Child& child : children_) {
+    if (!child.running || child.planned.role != role.value_or(child.planned.role)) continue;
+    if (names.size() == kShownProcesses) {
+      names.push_back("…");
+      break;
+    }
+    names.push_back(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ")"));
+  }
+  return names.empty() ? "what is left" : absl::StrJoin(names, ", ");
+}
+
+void Supervisor::Say(const std::string& message) const {
+  std::fprintf(stderr, "%s: %s%s", options_.program.c_str(), message.c_str(),
+               !message.empty() && message.back() == '\n' ? "" : "\n");
+}
+
+}  // namespace regatta::launch

@@ -1,0 +1,92 @@
+// Starts the processes of a plan and watches over them to the end:
+//   all workers end well      the servers get the grace time to end by themselves, then they are ended
+//   one fails                 it is named with the last lines of its log, the others are ended
+//   Ctrl+C, SIGTERM, SIGHUP   all are ended; a second signal kills them at once
+// Ending means SIGTERM to the workers' groups, and when those are gone (they may be saving what the servers hold) to
+// the servers'; whoever is still there after the grace time is killed. Nothing of the job is left when Run returns, and
+// if the launcher itself is killed, the kernel and the guard end the job. Thread-safety: belongs to one thread, and the
+// process has only that one. One at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "launch/job_mark.h"
+#include "launch/job_plan.h"
+#include "launch/log_stream.h"
+#include "launch/port_lease.h"
+#include "launch/signal_inbox.h"
+
+namespace regatta::launch {
+
+struct SupervisorOptions {
+  std::string program;               // in front of messages: "regatta launch"
+  std::vector<std::string> command;  // argv of every process
+  std::chrono::milliseconds grace{30'000};
+};
+
+class Supervisor {
+ public:
+  // leases[i] holds the port of the i-th server and is released as that server starts; empty where ports are given.
+  Supervisor(SupervisorOptions options, JobPlan plan, std::vector<PortLease> leases);
+
+  // The job's exit code: 0, the first failing process's, or 128 + the signal that stopped it.
+  int Run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Child {
+    PlannedProcess planned;
+    pid_t pid = 0;
+    bool running = false;
+  };
+  enum class Stage : uint8_t {
+    kRunning,
+    kServersFinish,   // the workers are done
+    kEndingWorkers,   // SIGTERM was sent to them
+    kKillingWorkers,  // SIGKILL was
+    kEndingServers,   // the workers are gone, SIGTERM was sent to the servers
+    kKilling,         // SIGKILL was sent to all
+    kGivenUp,         // a process does not even die of SIGKILL
+  };
+
+  absl::Status StartAll();
+  std::vector<std::string> EnvironmentFor(const PlannedProcess& planned) const;
+  void ShowStart() const;
+  void Watch(SignalInbox& inbox);
+  void WaitForNews(SignalInbox& inbox, LogStream::State output);
+  void Reap();
+  void OnExit(Child& child, int status);
+  void OnSignal(int number);
+  // Moves to the next stage where its time or its condition has come.
+  void Advance();
+  void Enter(Stage stage);
+  // Ends everything; the first reason gives the exit code.
+  void Stop(int exit_code);
+
+  int Running(cluster::Role role) const;
+  int Running() const { return Running(cluster::Role::kServer) + Running(cluster::Role::kWorker); }
+  void Signal(cluster::Role role, int number);
+  // Of one role or of all: for messages.
+  std::string NamesOfRunning(std::optional<cluster::Role> role = std::nullopt) const;
+  void Say(const std::string& message) const;
+
+  // constant after construction
+  const SupervisorOptions options_;
+  const WorkersHere workers_here_;
+  const JobMark mark_;
+
+  std::vector<Child> children_;
+  std::vector<PortLease> leases_;
+  LogStream stream_;
+  Stage stage_ = Stage::kRunning;
+  Clock::time_point deadline_ = Clock::time_point::max();
+  int exit_code_ = 0;
+};
+
+}  // namespace regatta::launch
