@@ -156,7 +156,7 @@ Workload::Workload(const std::string& folder, const std::string& yaml, int threa
   CHECK(base::WriteFileAtomically(config, yaml).ok());
   runner::TrainArgs args;
   args.config = config;
-  auto job = worker::MakeJob(args);
+  auto job = worker::MakeJob(args, {});
   CHECK(job.ok()) << job.status();
   job_ = *std::move(job);
   auto data = worker::OpenData(*job_, worker::DataUse::kTrain);
@@ -164,7 +164,7 @@ Workload::Workload(const std::string& folder, const std::string& yaml, int threa
   data_ = *std::move(data);
   train::TrainerOptions options;
   options.threads = threads;
-  trainer_ = std::make_unique<train::Trainer>(*job_->model, *job_->communicator, options);
+  trainer_ = std::make_unique<train::Trainer>(*job_->model, *job_->local, options);
 }
 
 void Workload::Fill(uint64_t rows) {

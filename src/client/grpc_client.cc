@@ -172,7 +172,7 @@ void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
   ForEachLane([&](Lane& lane, const wire::Range& shards) {
     const auto pieces =
         PiecesOfLane(keys, shards, [](const base::TableKeys& k) -> const base::TableKeys& { return k; });
-    for (std::vector<Piece>& frame : CutFrames(pieces, bytes)) {
+    for (const std::vector<Piece>& frame : CutFrames(pieces, bytes)) {
       ps::FrameHeader header;
       header.set_verb(ps::PULL);
       header.set_step(tag.step);
@@ -191,7 +191,7 @@ void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
             for (const Piece& piece : frame)
               writer.Append(keys[piece.index].keys.data() + piece.begin, (piece.end - piece.begin) * sizeof(base::Key));
           },
-          [out, frame = std::move(frame)](wire::FrameReader& reply) -> absl::Status {
+          [out, frame](wire::FrameReader& reply) -> absl::Status {
             for (const Piece& piece : frame) {
               const base::RowsView<float>& view = out[piece.index];
               RETURN_IF_ERROR(reply.ReadRows(view.row(static_cast<int64_t>(piece.begin)), piece.end - piece.begin,
@@ -353,6 +353,12 @@ std::map<int, std::string> GrpcClient::others_progress() const {
   return others_;
 }
 
+void GrpcClient::AskToStop() {
+  stop_asked_ = true;
+  base::MutexLock lock(mu_);
+  wake_.NotifyAll();
+}
+
 void GrpcClient::Beat() {
   while (true) {
     ps::HeartbeatRequest request;
@@ -363,11 +369,13 @@ void GrpcClient::Beat() {
     }
     for (size_t server = 0; server < stubs_.size(); ++server) {
       request.set_wants_all(server == 0 && rank() == 0);
+      request.set_stopping(stop_asked_);
       if (server == 1) request.clear_progress();
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + kBeat);
       ps::HeartbeatReply reply;
       if (!stubs_[server]->Heartbeat(&context, request, &reply).ok()) continue;  // its lanes tell what is wrong
+      if (reply.stopping()) stop_asked_ = true;
       base::MutexLock lock(mu_);
       for (int i = 0; i < reply.progress_size() && i < reply.ranks_size(); ++i)
         others_[static_cast<int>(reply.ranks(i))] = reply.progress(i);

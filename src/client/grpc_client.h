@@ -2,6 +2,7 @@
 // Thread-safety: as PsClient; Gather and the rest are concurrent too.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -68,6 +69,9 @@ class GrpcClient final : public PsClient {
   // What the heartbeat carries from now on; worker 0 gets everybody's back.
   void SetProgress(std::string progress);
   std::map<int, std::string> others_progress() const;
+  // Tells the other workers, with the next heartbeats, that the job is to stop; and whether somebody has.
+  void AskToStop();
+  bool stop_asked() const { return stop_asked_; }
   // Tells every server that this worker is done. Later calls do nothing.
   void Goodbye(const absl::Status& why);
 
@@ -104,6 +108,7 @@ class GrpcClient final : public PsClient {
   std::map<int, std::string> others_ ABSL_GUARDED_BY(mu_);
   bool said_goodbye_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::atomic<bool> stop_asked_{false};
   std::thread heart_;
 };
 

@@ -5,7 +5,7 @@
 namespace regatta::comm {
 
 Async::Async(client::PsClient& client, int threads, uint64_t window)
-    : client_(client), dense_(client, std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)) {
+    : client_(client), window_(window), dense_(client, std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)) {
   for (int t = 0; t < threads; ++t) {
     auto slot = std::make_unique<Slot>();
     for (uint64_t i = 0; i < std::max<uint64_t>(window, 1); ++i)
@@ -37,7 +37,10 @@ absl::Status Async::Commit(const base::StepGrads& grads) {
   slot.next_push = (slot.next_push + 1) % slot.pushes.size();
   RETURN_IF_ERROR(call.Wait());  // of the step a window ago
   client_.Push(grads, call);
-  return dense_.Add(grads);
+  RETURN_IF_ERROR(dense_.Add(grads));
+  if (window_ > 0) return absl::OkStatus();
+  RETURN_IF_ERROR(call.Wait());
+  return dense_.Finish();
 }
 
 absl::Status Async::EndPass() {

@@ -1,7 +1,6 @@
 // Async: a step is pushed without waiting and applied on arrival; a pull gives the freshest rows. A thread has at most
-// `window` pushes that are not acknowledged, which bounds the staleness. The dense parameters are exchanged in the
-// background (comm/dense_exchange.h).
-// Thread-safety: as Communicator.
+// `window` pushes that are not acknowledged, which bounds the staleness; with none a step waits until it is applied.
+// The dense parameters are exchanged in the background (comm/dense_exchange.h). Thread-safety: as Communicator.
 #pragma once
 
 #include <memory>
@@ -34,6 +33,7 @@ class Async : public Communicator {
   };
 
   client::PsClient& client_;
+  const uint64_t window_;
   DenseExchange dense_;
   std::vector<std::unique_ptr<Slot>> slots_;  // a thread each
   uint64_t pass_ = 0;

@@ -62,6 +62,10 @@ class Worker {
   void SetProgress(std::string progress) { client_->SetProgress(std::move(progress)); }
   std::map<int, std::string> progress() const { return client_->others_progress(); }
 
+  // Asks all workers to stop at their next step; and whether somebody has.
+  void AskToStop() { client_->AskToStop(); }
+  bool stop_asked() const { return client_->stop_asked(); }
+
   // The servers' model, to be saved or filled by one worker while the others wait at a barrier.
   client::RemoteModel& model() { return model_; }
   const client::LaneTraffic& traffic() const { return client_->traffic(); }

@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     rest = end == rest.npos ? "" : rest.substr(end + 1);
   }
   runner::Remarks remarks;
-  const auto run = runner::ParseRunConfig(*config, remarks);
+  const auto run =
+      runner::ParseRunConfig(*config, size % 2 == 0 ? runner::Company::kAlone : runner::Company::kServers, remarks);
   base::Params params(*config, "hyper_parameters");
   params.Int("sparse_inputs_slots", {.min = 1}, 27);
   params.Int("sparse_feature_dim", {.min = 1, .max = 4096}, 9);

@@ -73,6 +73,10 @@ constexpr KeySpec Choice(string_view path, std::span<const string_view> choices,
           .doc = doc,
           .default_text = {}};
 }
+constexpr KeySpec InCompany(KeySpec spec) {
+  spec.kind = KeyKind::kInCompany;
+  return spec;
+}
 constexpr KeySpec Idle(KeySpec spec) {
   spec.kind = KeyKind::kNoEffect;
   return spec;
@@ -123,8 +127,12 @@ const KeySpec kKeys[] = {
     Int("thread_num", &O::thread_num, 0, 1024, "training threads; 0 = every core"),
     Int("reader_threads", &O::reader_threads, 0, 1024,
         "threads that read and parse; 0 = thread_num. The batches are the same for any number"),
-    Bool("split_file_list", &O::split_file_list, "every worker sees all the files and takes its share of them"),
-    Choice<&O::file_split>("file_split", kFileSplits, "how workers share files: even blocks, or every n-th"),
+    InCompany(Bool("split_file_list", &O::split_file_list,
+                   "True: every worker sees all the files and takes its share of them; False: a worker reads all that "
+                   "train_data_dir holds on its machine")),
+    InCompany(Choice<&O::file_split>("file_split", kFileSplits,
+                                     "how workers share files: even blocks, or those whose suffix modulo the number of "
+                                     "workers is the worker's; setting it splits")),
     Int("max_bad_lines", &O::max_bad_lines, 0, kBig, "malformed lines after which training stops",
         "1% of the lines read, at least 100"),
     Bytes("max_line_bytes", &O::max_line_bytes, 64, "a longer line is a bad line", "8M"),
@@ -167,19 +175,24 @@ const KeySpec kKeys[] = {
     Choice<&O::sync_mode>("sync_mode", kSyncModes,
                           "how workers and servers keep in step; without a role in the environment the process trains "
                           "alone. gpubox is not available in this version"),
-    Idle(Int("geo_step", &O::geo_step, 1, kBig, "only a worker in geo mode exchanges every geo_step batches")),
-    Idle(Int("half_async_merge", &O::half_async_merge, 1, 1e6, "only a worker in half_async mode merges batches")),
-    Idle(Int("staleness", &O::staleness, 0, 1e6, "only a worker in async mode has steps in flight")),
-    Idle(
-        Int("server_wait_timeout", &O::server_wait_timeout, 1, 1e7, "a process that trains alone waits for no server")),
-    Idle(Choice<&O::on_worker_loss>("on_worker_loss", kWorkerLosses,
-                                    "a process that trains alone has no other workers")),
-    Idle(Choice<&O::ack>("ack", kAcks, "a process that trains alone sends nothing to be acknowledged")),
-    Idle(Path("security.token_file", &O::token_file, "a process that trains alone has no connections", "none")),
-    Idle(Path("security.tls_cert", &O::tls_cert, "a process that trains alone has no connections", "none")),
-    Idle(Path("security.tls_key", &O::tls_key, "a process that trains alone has no connections", "none")),
-    Idle(Path("security.tls_ca", &O::tls_ca, "a process that trains alone has no connections", "none")),
-    Idle(Bool("security.insecure", &O::insecure, "a process that trains alone has no connections")),
+    InCompany(Int("geo_step", &O::geo_step, 1, kBig, "geo: batches of a worker between two exchanges")),
+    InCompany(Int("half_async_merge", &O::half_async_merge, 1, 1e6, "half_async: batches that are pushed as one")),
+    InCompany(
+        Int("staleness", &O::staleness, 0, 1e6,
+            "async, half_async: pushes of a thread that may be under way; 0 = none: a step waits until it is applied")),
+    InCompany(Int("lanes", &O::lanes, 1, 64, "streams from a worker to each server that carry sparse rows")),
+    InCompany(Int("server_wait_timeout", &O::server_wait_timeout, 1, 1e7, "seconds that a worker waits for servers")),
+    InCompany(Choice<&O::on_worker_loss>("on_worker_loss", kWorkerLosses,
+                                         "when a worker dies: end the job with an error, or go on without it")),
+    InCompany(Choice<&O::ack>("ack", kAcks,
+                              "what a server has done when it acknowledges a push; logged and synced are not available "
+                              "in this version")),
+    InCompany(Path("security.token_file", &O::token_file, "not available in this version", "none")),
+    InCompany(Path("security.tls_cert", &O::tls_cert, "not available in this version", "none")),
+    InCompany(Path("security.tls_key", &O::tls_key, "not available in this version", "none")),
+    InCompany(Path("security.tls_ca", &O::tls_ca, "not available in this version", "none")),
+    InCompany(Bool("security.insecure", &O::insecure,
+                   "listen and connect without credentials on addresses that are not this machine's")),
     // Online passes.
     RefusedText("start_day", "training by days and passes is not available in this version"),
     RefusedText("end_day", "training by days and passes is not available in this version"),

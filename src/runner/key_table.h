@@ -15,8 +15,9 @@ namespace regatta::runner {
 
 enum class KeyKind : uint8_t {
   kUsed,
-  kNoEffect,  // accepted with a warning that says why
-  kRefused,   // accepted while it asks for nothing (False, empty); otherwise an error
+  kInCompany,  // used by a worker with servers; alone, accepted with a warning
+  kNoEffect,   // accepted with a warning that says why
+  kRefused,    // accepted while it asks for nothing (False, empty); otherwise an error
 };
 
 enum class KeyType : uint8_t { kAny, kBool, kInt, kDouble, kString, kPath, kBytes, kChoice, kStringList };

@@ -80,6 +80,11 @@ std::string KeysMarkdown() {
       "names the model; without it the name of the YAML's folder does (logistic_regression = lr).\n\n"
       "## runner\n";
   AppendTable(KeyKind::kUsed, out);
+  out +=
+      "\n### For workers with servers\n\nA process that trains alone accepts them with a warning. docs/cluster.md "
+      "tells "
+      "what they do.\n";
+  AppendTable(KeyKind::kInCompany, out);
   out += "\n### Known, without effect here\n\nAccepted with a warning; the last column says why.\n";
   AppendTable(KeyKind::kNoEffect, out);
   out +=

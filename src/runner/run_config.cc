@@ -57,10 +57,10 @@ absl::StatusOr<Config> LoadConfig(const std::string& file, std::span<const std::
   return config;
 }
 
-absl::StatusOr<RunConfig> ParseRunConfig(Config& config, Remarks& remarks) {
+absl::StatusOr<RunConfig> ParseRunConfig(Config& config, Company company, Remarks& remarks) {
   RunConfig run;
   ASSIGN_OR_RETURN(run.model, ModelName(config));
-  ASSIGN_OR_RETURN(run.runner, ParseRunnerOptions(config, remarks));
+  ASSIGN_OR_RETURN(run.runner, ParseRunnerOptions(config, company, remarks));
   ASSIGN_OR_RETURN(run.optimizer, ParseOptimizer(config, remarks));
   return run;
 }

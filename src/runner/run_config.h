@@ -20,7 +20,7 @@ struct RunConfig {
   OptimizerOptions optimizer;
 };
 
-absl::StatusOr<RunConfig> ParseRunConfig(base::Config& config, Remarks& remarks);
+absl::StatusOr<RunConfig> ParseRunConfig(base::Config& config, Company company, Remarks& remarks);
 
 // The file with every "-o key=value" laid over it.
 absl::StatusOr<base::Config> LoadConfig(const std::string& file, std::span<const std::string> overrides);

@@ -69,7 +69,7 @@ Config Make(std::string_view yaml, std::string_view name = "/jobs/rank/dnn/confi
 
 // What the whole configuration comes to when a dnn-like model has read its part.
 absl::Status ReadAll(Config& config, Remarks& remarks) {
-  ASSIGN_OR_RETURN(const RunConfig run, ParseRunConfig(config, remarks));
+  ASSIGN_OR_RETURN(const RunConfig run, ParseRunConfig(config, Company::kAlone, remarks));
   base::Params params(config, "hyper_parameters");
   params.Int("sparse_inputs_slots", {.min = 1}, 27);
   params.Int("sparse_feature_dim", {.min = 1, .max = 4096}, 9);
@@ -99,7 +99,7 @@ std::vector<std::string> WarningsOf(std::string_view yaml) {
 TEST(RunConfig, AnUpstreamConfigurationRunsUnmodified) {
   Config config = Make(kDnn);
   Remarks remarks;
-  const auto run = ParseRunConfig(config, remarks);
+  const auto run = ParseRunConfig(config, Company::kAlone, remarks);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->model, "dnn");
   const RunnerOptions& r = run->runner;
@@ -131,7 +131,7 @@ TEST(RunConfig, AnUpstreamConfigurationRunsUnmodified) {
 TEST(RunConfig, AnEmptyConfigurationHasTheDefaults) {
   Config config = Make("");
   Remarks remarks;
-  const auto run = ParseRunConfig(config, remarks);
+  const auto run = ParseRunConfig(config, Company::kAlone, remarks);
   ASSERT_TRUE(run.ok()) << run.status();
   const RunnerOptions& r = run->runner;
   EXPECT_EQ(r.train_batch_size, 512);
@@ -159,7 +159,7 @@ TEST(RunConfig, TheModelIsNamedByTheKeyOrTheFolder) {
   const auto name = [](std::string_view yaml, std::string_view file) {
     Config config = Make(yaml, file);
     Remarks remarks;
-    return ParseRunConfig(config, remarks)->model;
+    return ParseRunConfig(config, Company::kAlone, remarks)->model;
   };
   EXPECT_EQ(name("model: fm\n", "/x/rank/dnn/config.yaml"), "fm");
   EXPECT_EQ(name("", "/x/rank/wide_deep/config_bigdata.yaml"), "wide_deep");
@@ -172,7 +172,7 @@ TEST(RunConfig, PathsAndDefaultsFollowOtherKeys) {
       "runner: {train_data_dir: /abs/*.txt, test_data_dir: '../t', model_save_path: out, epochs: 4, train_batch_size: "
       "64, train_reader_path: slot_reader, thread_num: 0}\n");
   Remarks remarks;
-  const auto run = ParseRunConfig(config, remarks);
+  const auto run = ParseRunConfig(config, Company::kAlone, remarks);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->runner.train_data_dir, "/abs/*.txt");
   EXPECT_EQ(run->runner.test_data_dir, "/jobs/rank/t");
@@ -187,10 +187,10 @@ TEST(RunConfig, OverridesOfTextKeysKeepTheirSpelling) {
   Config config = Make(kDnn);
   ASSERT_TRUE(config.Override("runner.pipe_command=false").ok());
   Remarks remarks;
-  EXPECT_EQ(ParseRunConfig(config, remarks)->runner.pipe_command, "false");
+  EXPECT_EQ(ParseRunConfig(config, Company::kAlone, remarks)->runner.pipe_command, "false");
   Config empty = Make(kDnn);
   ASSERT_TRUE(empty.Override("runner.pipe_command=").ok());
-  EXPECT_EQ(ParseRunConfig(empty, remarks)->runner.pipe_command, "");
+  EXPECT_EQ(ParseRunConfig(empty, Company::kAlone, remarks)->runner.pipe_command, "");
 }
 
 TEST(RunConfig, EveryUpstreamKeyIsKnown) {
@@ -262,7 +262,7 @@ TEST(RunConfig, EveryUpstreamKeyIsKnown) {
 
 TEST(RunConfig, KeysWithoutEffectWarnOnceAndSayWhy) {
   EXPECT_THAT(WarningsOf("runner:\n  num_workers: 4\n  geo_step: 100\n  use_inference: False\n"),
-              ElementsAre(HasSubstr("config.yaml:3: runner.geo_step has no effect: only a worker in geo mode"),
+              ElementsAre(HasSubstr("config.yaml:3: runner.geo_step has no effect: it is for workers with servers"),
                           HasSubstr("config.yaml:2: runner.num_workers has no effect: files are parsed by threads")));
   EXPECT_THAT(WarningsOf("runner:\n  dump_fields: [a, {b: 1}]\n  mode: {x: 1}\n"), testing::SizeIs(2));
 }
@@ -466,7 +466,7 @@ TEST(ConfigText, ShowsEveryValueWithItsOrigin) {
 TEST(Keys, ReferenceCoversWhatTheParsersRead) {
   Config config = Make("");
   Remarks remarks;
-  ASSERT_TRUE(ParseRunConfig(config, remarks).ok());
+  ASSERT_TRUE(ParseRunConfig(config, Company::kAlone, remarks).ok());
   const std::string page = KeysMarkdown();
   for (const base::ConfigUse& use : config.Effective()) {
     if (use.path == "model") continue;

@@ -85,13 +85,20 @@ bool IsOff(const KeySpec& spec, const RunnerOptions& options) {
   return field != nullptr && !(options.*(*field));
 }
 
-absl::Status ReadKey(Config& config, const KeySpec& spec, RunnerOptions& options, Remarks& remarks) {
+absl::Status ReadKey(Config& config, const KeySpec& spec, Company company, RunnerOptions& options, Remarks& remarks) {
   const std::string path = absl::StrCat("runner.", base::View(spec.path));
   const bool set = config.Has(path);
   RETURN_IF_ERROR(std::visit(FieldReader(config, spec, path, options), spec.field));
   if (!set) return absl::OkStatus();
   switch (spec.kind) {
     case KeyKind::kUsed:
+      break;
+    case KeyKind::kInCompany:
+      if (company == Company::kServers || IsOff(spec, options)) break;
+      config.Ignore(path);
+      remarks.warnings.push_back(absl::StrCat(config.OriginOf(path).ToString(), ": ", path,
+                                              " has no effect: it is for workers with servers, and this process trains "
+                                              "alone"));
       break;
     case KeyKind::kNoEffect:
       if (IsOff(spec, options)) break;
@@ -132,7 +139,23 @@ void FillDefaults(Config& config, RunnerOptions& options) {
   }
 }
 
-absl::Status CheckMode(const Config& config, const RunnerOptions& options, Remarks& remarks) {
+// What a worker with servers cannot do yet is refused, not left out.
+absl::Status CheckCompany(const Config& config, const RunnerOptions& options) {
+  if (options.ack != Ack::kMemory)
+    return config.ErrorAt("runner.ack",
+                          "servers acknowledge what is in memory; logged and synced are not available yet");
+  for (const char* key : {"runner.checkpoint_steps", "runner.checkpoint_minutes"}) {
+    if (config.Has(key))
+      return config.ErrorAt(key, "periodic checkpoints are not available with servers yet; every epoch is saved");
+  }
+  for (const char* key : {"token_file", "tls_cert", "tls_key", "tls_ca"}) {
+    const std::string path = absl::StrCat("runner.security.", key);
+    if (config.Has(path)) return config.ErrorAt(path, "credentials are not available yet");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMode(const Config& config, Company company, const RunnerOptions& options, Remarks& remarks) {
   if (options.sync_mode == SyncMode::kGpubox) {
     return config.ErrorAt("runner.sync_mode",
                           "this mode is not available in this version; remove the key to train in one process");
@@ -143,7 +166,7 @@ absl::Status CheckMode(const Config& config, const RunnerOptions& options, Remar
                           "without runner.sync_mode it asks for collective training, which is not available in this "
                           "version; set it to False to train in one process");
   }
-  if (mode_set) {
+  if (mode_set && company == Company::kAlone) {
     remarks.notes.push_back(
         absl::StrCat(config.OriginOf("runner.sync_mode").ToString(),
                      ": runner.sync_mode is for workers and servers; without a role in the environment this process "
@@ -168,11 +191,13 @@ std::string ResolvePath(const std::string& folder, const std::string& path) {
   return (std::filesystem::path(folder) / path).lexically_normal().string();
 }
 
-absl::StatusOr<RunnerOptions> ParseRunnerOptions(Config& config, Remarks& remarks) {
+absl::StatusOr<RunnerOptions> ParseRunnerOptions(Config& config, Company company, Remarks& remarks) {
   RunnerOptions options;
-  for (const KeySpec& spec : KeyTable()) RETURN_IF_ERROR(ReadKey(config, spec, options, remarks));
+  for (const KeySpec& spec : KeyTable()) RETURN_IF_ERROR(ReadKey(config, spec, company, options, remarks));
   FillDefaults(config, options);
-  RETURN_IF_ERROR(CheckMode(config, options, remarks));
+  if (config.Has("runner.file_split")) options.split_file_list = true;
+  RETURN_IF_ERROR(CheckMode(config, company, options, remarks));
+  if (company == Company::kServers) RETURN_IF_ERROR(CheckCompany(config, options));
   RETURN_IF_ERROR(CheckRules(config, options));
   return options;
 }

@@ -33,8 +33,8 @@ struct RunnerOptions {
   int64_t thread_num = 1;      // after parsing never 0
   int64_t reader_threads = 0;  // 0 = thread_num
   bool split_file_list = false;
-  FileSplit file_split = FileSplit::kContiguous;
-  int64_t max_bad_lines = -1;  // -1 = 1% of the lines read, at least 100
+  FileSplit file_split = FileSplit::kContiguous;  // setting it sets split_file_list
+  int64_t max_bad_lines = -1;                     // -1 = 1% of the lines read, at least 100
   int64_t max_line_bytes = int64_t{8} << 20;
   bool dataset_debug = false;
 
@@ -64,14 +64,15 @@ struct RunnerOptions {
   int64_t infer_start_epoch = 0;
   int64_t infer_end_epoch = -1;  // exclusive; after parsing never -1: epochs where not given
 
-  // Parameter server: typed and checked, without effect while the process trains alone.
+  // Parameter server: without effect while the process trains alone.
   SyncMode sync_mode = SyncMode::kAsync;
   int64_t geo_step = 400;
   int64_t half_async_merge = 4;
   int64_t staleness = 4;
+  int64_t lanes = 1;
   int64_t server_wait_timeout = 600;
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kFail;
-  Ack ack = Ack::kLogged;
+  Ack ack = Ack::kMemory;
   std::string token_file;
   std::string tls_cert;
   std::string tls_key;
@@ -90,8 +91,11 @@ struct Remarks {
   std::vector<std::string> notes;
 };
 
+// Whether the process trains alone, or is a worker with servers.
+enum class Company : uint8_t { kAlone, kServers };
+
 // Reads runner.* of `config`. The one place that knows the keys is KeyTable().
-absl::StatusOr<RunnerOptions> ParseRunnerOptions(base::Config& config, Remarks& remarks);
+absl::StatusOr<RunnerOptions> ParseRunnerOptions(base::Config& config, Company company, Remarks& remarks);
 
 // `path` made absolute against `folder`; "" stays "".
 std::string ResolvePath(const std::string& folder, const std::string& path);

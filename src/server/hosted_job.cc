@@ -1,5 +1,10 @@
 #include "server/hosted_job.h"
 
+#include "absl/strings/str_join.h"
+#include "table/checkpoint/checkpoint_reader.h"
+#include "table/checkpoint/save_list.h"
+#include "table/checkpoint/schema_difference.h"
+
 namespace regatta::server {
 
 HostedJob::HostedJob(const JobSpec& spec, int server)
@@ -32,6 +37,36 @@ uint64_t HostedJob::rows() const {
   uint64_t rows = 0;
   for (const auto& table : sparse_) rows += table->rows();
   return rows;
+}
+
+absl::Status HostedJob::LoadFrom(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(path));
+  ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
+  table::ModelTables wanted;
+  for (const auto& table : sparse_) wanted.sparse.push_back(table.get());
+  wanted.dense = dense_.get();
+  const std::vector<std::string> differences =
+      table::SchemaDifferences(reader.manifest(), wanted, table::LoadKind::kTraining);
+  if (!differences.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder, " does not fit the job: ", absl::StrJoin(differences, "; ")));
+  const wire::Range shards{spec_.lanes.Shards(server_, 0).begin,
+                           spec_.lanes.Shards(server_, spec_.lanes.sparse_lanes - 1).end};
+  for (const auto& table : sparse_) {
+    const auto index =
+        static_cast<size_t>(reader.manifest().FindSparse(table->config().name) - reader.manifest().sparse.data());
+    RETURN_IF_ERROR(reader.ForEachBlock(
+        index, [&](uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows) -> absl::Status {
+          return shards.Contains(shard) ? table->Load(shard, keys, rows) : absl::OkStatus();
+        }));
+  }
+  ASSIGN_OR_RETURN(const int64_t size, table::DenseTable::SizeOf(spec_.tables.dense));
+  const auto begin = static_cast<uint64_t>(spec_.lanes.DenseBlock(server_, size).begin);
+  std::vector<float> values(static_cast<size_t>(dense_->size()));
+  std::vector<std::vector<float>> states(static_cast<size_t>(dense_->state_count()), values);
+  RETURN_IF_ERROR(reader.ReadDense(0, begin, values));
+  for (uint32_t i = 0; i < states.size(); ++i) RETURN_IF_ERROR(reader.ReadDense(i + 1, begin, states[i]));
+  return dense_->Load(values, states, reader.manifest().dense->updates);
 }
 
 absl::Status HostedJob::Apply(const SyncStage::Sum& step) {

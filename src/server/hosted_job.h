@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -35,6 +36,9 @@ class HostedJob {
   uint64_t rows() const;
   // Null unless the mode is sync.
   SyncStage* stage(int lane) const { return stages_.empty() ? nullptr : stages_[static_cast<size_t>(lane)].get(); }
+
+  // Fills this server's share from a save of any number of servers. Before the first push.
+  absl::Status LoadFrom(const std::string& folder);
 
   // One update of the tables by the gradients of a step.
   absl::Status Apply(const SyncStage::Sum& step);

@@ -61,8 +61,8 @@ grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
   Traffic& traffic = job_.traffic();
   traffic.bytes_in.Add(request.Length());
   wire::FrameReader frame(request);
-  Reply reply = frame.Open();
-  if (reply.status().ok()) reply = Dispatch(frame);
+  const absl::Status opened = frame.Open();
+  Reply reply = opened.ok() ? Dispatch(frame) : Reply(opened);
   if (!reply.ok()) traffic.refused.Add();
   grpc::ByteBuffer buffer = reply.ok() ? *std::move(reply) : Refusal(frame.header().id(), reply.status());
   traffic.bytes_out.Add(buffer.Length());

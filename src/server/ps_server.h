@@ -18,6 +18,7 @@ namespace regatta::server {
 struct ServerOptions {
   std::vector<std::string> listen;                   // host:port each; port 0 = any free one
   int workers = 0;                                   // that must take part; 0 = as many as the first one says
+  std::string load = {};                             // a save to start from; "" = none
   std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
 };
 
@@ -34,7 +35,7 @@ class PsServer {
   HostedJob* job() const { return service_.job(); }
 
  private:
-  explicit PsServer(const ServerOptions& options) : options_(options), service_(options.workers) {}
+  explicit PsServer(const ServerOptions& options) : options_(options), service_(options.workers, options.load) {}
   absl::Status Listen();
   absl::Status Watch();
 

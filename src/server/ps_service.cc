@@ -31,7 +31,8 @@ double SecondsSince(std::chrono::steady_clock::time_point then) {
 
 }  // namespace
 
-PsService::PsService(int workers) : workers_(workers), incarnation_(NewIncarnation()) {}
+PsService::PsService(int workers, const std::string& load)
+    : workers_(workers), load_(load), incarnation_(NewIncarnation()) {}
 
 HostedJob* PsService::job() const {
   base::MutexLock lock(mu_);
@@ -49,7 +50,10 @@ absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request)
     if (workers_ > 0 && spec.workers != workers_)
       return absl::FailedPreconditionError(
           absl::StrCat("workers: the worker says ", spec.workers, ", this server was started for ", workers_));
-    ASSIGN_OR_RETURN(job_, HostedJob::Create(spec, static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30))));
+    ASSIGN_OR_RETURN(auto made,
+                     HostedJob::Create(spec, static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30))));
+    if (!load_.empty()) RETURN_IF_ERROR(base::Annotate(made->LoadFrom(load_), "--load"));
+    job_ = std::move(made);
     spec_ = request.job();
     LOG(INFO) << "job: " << spec_.mode() << ", " << spec.workers << " workers, server " << request.server() << " of "
               << spec_.servers() << ", " << spec.tables.sparse.size() << " sparse tables, " << job_->dense().size()
@@ -140,6 +144,8 @@ grpc::Status PsService::Heartbeat(grpc::ServerContext*, const ps::HeartbeatReque
     return wire::ToGrpc(absl::ResourceExhaustedError("the heartbeat is too long"));
   Roster& roster = (*hosted)->roster();
   roster.Heard(ToIdentity(request->worker()), request->progress());
+  if (request->stopping()) roster.AskToStop();
+  reply->set_stopping(roster.stopping());
   if (!request->wants_all()) return grpc::Status::OK;
   for (const Member& member : roster.members()) {
     reply->add_ranks(static_cast<uint32_t>(member.id.rank));

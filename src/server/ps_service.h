@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "base/mutex.h"
 #include "server/hosted_job.h"
@@ -13,8 +14,8 @@ namespace regatta::server {
 
 class PsService final : public wire::RawService {
  public:
-  // `workers`: how many must take part; 0 = as many as the first one says.
-  explicit PsService(int workers);
+  // `workers`: how many must take part; 0 = as many as the first one says. `load`: a save to start from; "" = none.
+  PsService(int workers, const std::string& load);
 
   grpc::Status Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,
                        ps::ConnectReply* reply) override;
@@ -35,6 +36,7 @@ class PsService final : public wire::RawService {
   absl::Status ServeLane(grpc::ServerContext* context, wire::LaneStream* stream);
 
   const int workers_;
+  const std::string load_;
   const uint64_t incarnation_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   mutable base::Mutex mu_;

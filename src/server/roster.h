@@ -2,6 +2,7 @@
 // Thread-safety: all methods are concurrent. Listeners are called without the roster's lock.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,9 @@ class Roster {
   // OK where the worker is here under this incarnation.
   absl::Status Check(const Identity& id) const;
   void Heard(const Identity& id, std::string progress);
+  // A worker was told to stop: everybody learns it with the next heartbeat.
+  void AskToStop() { stopping_ = true; }
+  bool stopping() const { return stopping_; }
   void Leave(const Identity& id);
   void Lose(int rank, const std::string& why);
   // Loses everyone who is here and has not been heard for `limit`.
@@ -68,6 +72,7 @@ class Roster {
   void LoseLocked(int rank, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const LossPolicy policy_;
+  std::atomic<bool> stopping_{false};
   std::vector<std::function<void()>> listeners_;
   mutable base::Mutex mu_;
   std::vector<Member> members_;  // its size is constant; elements under mu_

@@ -81,4 +81,17 @@ absl::Status PassMeter::Restore(std::string_view bytes) {
   return absl::OkStatus();
 }
 
+absl::Status PassMeter::Merge(std::string_view bytes) {
+  Header header;
+  if (bytes.size() < sizeof header) return absl::DataLossError("the serialised metrics of the pass end too early");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  ASSIGN_OR_RETURN(const metrics::BinaryMetrics other, metrics::BinaryMetrics::Parse(bytes.substr(sizeof header)));
+  metrics_.Merge(other);
+  batches_ += header.batches;
+  loss_ += header.loss;
+  weight_ += header.weight;
+  samples_here_ += other.samples();
+  return absl::OkStatus();
+}
+
 }  // namespace regatta::train

@@ -26,6 +26,8 @@ class PassMeter {
   // The metrics of a pass survive a resume; speeds begin anew.
   std::string Serialize() const;
   absl::Status Restore(std::string_view bytes);
+  // Adds what another worker's meter of the pass serialised.
+  absl::Status Merge(std::string_view bytes);
 
  private:
   struct Costs {

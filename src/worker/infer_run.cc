@@ -81,7 +81,7 @@ class InferObserver : public train::PassObserver {
 InferRun::InferRun(Job& job, train::Reporter& reporter)
     : job_(job),
       reporter_(reporter),
-      trainer_(*job.model, *job.communicator,
+      trainer_(*job.model, *job.local,
                {.threads = static_cast<int>(job.run.runner.thread_num), .tracer = job.tracer.get()}) {}
 
 absl::Status InferRun::Run() {

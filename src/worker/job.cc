@@ -1,15 +1,21 @@
 #include "worker/job.h"
 
+#include <glog/logging.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "absl/strings/str_join.h"
 #include "base/hash.h"
 #include "base/params.h"
 #include "comm/local.h"
 #include "data/dataset_options.h"
+#include "data/empty_dataset.h"
 #include "data/file_list.h"
 #include "model/zoo.h"
+#include "table/checkpoint/local_model.h"
+#include "worker/stop_signal.h"
 
 namespace regatta::worker {
 namespace {
@@ -27,12 +33,48 @@ uint64_t SettingsHash(const data::DatasetOptions& options) {
   return hash;
 }
 
+fleet::Mode ToFleet(runner::SyncMode mode) {
+  switch (mode) {
+    case runner::SyncMode::kSync:
+      return fleet::Mode::kSync;
+    case runner::SyncMode::kHalfAsync:
+      return fleet::Mode::kHalfAsync;
+    case runner::SyncMode::kGeo:
+      return fleet::Mode::kGeo;
+    case runner::SyncMode::kAsync:
+    case runner::SyncMode::kGpubox:  // refused with the configuration
+      return fleet::Mode::kAsync;
+  }
+  return fleet::Mode::kAsync;
+}
+
+// The files of this worker.
+absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, const std::string& path) {
+  ASSIGN_OR_RETURN(std::vector<std::string> files, data::ExpandFiles(path));
+  const runner::RunnerOptions& runner = job.run.runner;
+  if (job.alone() || use == DataUse::kTest || !runner.split_file_list) return files;
+  const data::FileSplit split =
+      runner.file_split == runner::FileSplit::kMod ? data::FileSplit::kMod : data::FileSplit::kContiguous;
+  const size_t all = files.size();
+  ASSIGN_OR_RETURN(files, data::SplitFiles(files, job.place.index, job.place.workers, split));
+  LOG(INFO) << "worker " << job.place.index << " reads " << files.size() << " of " << all
+            << " files: " << absl::StrJoin(files, ", ");
+  if (files.empty())
+    LOG(WARNING) << path << ": " << all << " files are too few for " << job.place.workers
+                 << " workers: none is left for "
+                 << "worker " << job.place.index << ", which trains nothing; cut them with regatta data split";
+  return files;
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args) {
+absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, const cluster::ClusterSpec& place) {
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
   auto job = std::make_unique<Job>(args, std::move(config));
-  ASSIGN_OR_RETURN(job->run, runner::ParseRunConfig(job->config, job->remarks));
+  job->place = place;
+  ASSIGN_OR_RETURN(
+      job->run, runner::ParseRunConfig(job->config, job->alone() ? runner::Company::kAlone : runner::Company::kServers,
+                                       job->remarks));
   base::Params params(job->config, "hyper_parameters");
   auto model = model::MakeModel(job->run.model, params);
   if (!model.ok())
@@ -40,12 +82,51 @@ absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args) {
   job->model = *std::move(model);
   ASSIGN_OR_RETURN(job->table_configs, ConfigureTables(job->model->spec(), job->run, job->config, job->remarks));
   RETURN_IF_ERROR(runner::CheckNoUnknown(job->config, job->remarks));
+  if (!args.trace.empty()) job->tracer = std::make_unique<metrics::Tracer>();
+  if (!job->alone()) {
+    if (place.threads.has_value() && !job->config.Has("runner.thread_num")) job->run.runner.thread_num = *place.threads;
+    return job;
+  }
   ASSIGN_OR_RETURN(job->tables, ModelTableSet::Create(job->table_configs));
   job->client =
       std::make_unique<client::LocalClient>(job->tables.sparse(), job->tables.dense(), job->run.runner.nan_policy);
-  job->communicator = std::make_unique<comm::Local>(*job->client, static_cast<int>(job->run.runner.thread_num));
-  if (!args.trace.empty()) job->tracer = std::make_unique<metrics::Tracer>();
+  job->local = std::make_unique<comm::Local>(*job->client, static_cast<int>(job->run.runner.thread_num));
+  job->local_model = std::make_unique<table::LocalModel>(job->tables.Fillable());
   return job;
+}
+
+absl::Status JoinServers(Job& job) {
+  if (job.alone()) return absl::OkStatus();
+  const runner::RunnerOptions& runner = job.run.runner;
+  fleet::WorkerOptions options;
+  for (size_t i = 0; i < job.place.servers.size(); ++i) {
+    const cluster::ServerPorts ports = cluster::PortsOfServer(job.place, static_cast<int>(i));
+    options.servers.push_back({ports.dense, ports.sparse});
+  }
+  options.rank = job.place.index;
+  options.workers = job.place.workers;
+  options.threads = static_cast<int>(runner.thread_num);
+  options.mode = ToFleet(runner.sync_mode);
+  options.tables = job.table_configs;
+  options.sparse_lanes =
+      static_cast<int>(std::max<int64_t>(runner.lanes, static_cast<int64_t>(options.servers.front().sparse.size())));
+  options.staleness = static_cast<uint64_t>(runner.staleness);
+  options.half_async_merge = static_cast<int>(runner.half_async_merge);
+  options.geo_interval = static_cast<uint64_t>(runner.geo_step);
+  options.nan_policy = runner.nan_policy;
+  options.shrink_on_loss = runner.on_worker_loss == runner::OnWorkerLoss::kShrink;
+  options.wait_timeout = std::chrono::duration<double>(
+      job.config.Has("runner.server_wait_timeout")
+          ? static_cast<double>(runner.server_wait_timeout)
+          : job.place.server_wait_timeout.value_or(static_cast<double>(runner.server_wait_timeout)));
+  options.cancelled = [] { return StopSignal::Requested() != 0; };
+  ASSIGN_OR_RETURN(job.fleet, fleet::Worker::Start(options));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<comm::Communicator*> Job::StartCommunicator(uint64_t first_step) {
+  if (alone()) return local.get();
+  return fleet->StartCommunicator(first_step);
 }
 
 absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
@@ -55,9 +136,13 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   const char* key = train ? "runner.train_data_dir" : "runner.test_data_dir";
   if (path.empty()) return absl::InvalidArgumentError(absl::StrCat(key, " is not set: where is the data?"));
   JobData result;
-  auto files = data::ExpandFiles(path);
+  auto files = FilesOf(job, use, path);
   if (!files.ok()) return base::Annotate(files.status(), key);
   result.files = *std::move(files);
+  if (result.files.empty()) {
+    result.dataset = std::make_unique<data::EmptyDataset>();
+    return result;
+  }
 
   data::DatasetOptions options;
   const bool in_memory = train && runner.reader_type == runner::ReaderType::kInMemoryDataset;

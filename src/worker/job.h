@@ -8,12 +8,15 @@
 #include "base/config.h"
 #include "base/status.h"
 #include "client/local_client.h"
+#include "cluster/cluster_spec.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
+#include "fleet/worker.h"
 #include "metrics/trace.h"
 #include "model/model.h"
 #include "runner/run_config.h"
 #include "runner/train_args.h"
+#include "table/checkpoint/model_store.h"
 #include "worker/model_tables.h"
 
 namespace regatta::worker {
@@ -22,19 +25,34 @@ struct Job {
   Job(const runner::TrainArgs& args_in, base::Config config_in) : args(args_in), config(std::move(config_in)) {}
 
   runner::TrainArgs args;
+  cluster::ClusterSpec place;
   base::Config config;
   runner::RunConfig run;
   runner::Remarks remarks;
   std::unique_ptr<model::Model> model;
-  TableConfigs table_configs;
+  table::ModelConfig table_configs;
+  std::unique_ptr<metrics::Tracer> tracer;  // null where --trace is not given
+
+  // Alone: the tables are here.
   ModelTableSet tables;
   std::unique_ptr<client::LocalClient> client;
-  std::unique_ptr<comm::Communicator> communicator;
-  std::unique_ptr<metrics::Tracer> tracer;  // null where --trace is not given
+  std::unique_ptr<comm::Communicator> local;
+  std::unique_ptr<table::ModelStore> local_model;
+  // A worker with servers: the tables are theirs.
+  std::unique_ptr<fleet::Worker> fleet;
+
+  bool alone() const { return place.role != cluster::Role::kWorker; }
+  table::ModelStore& store() { return fleet != nullptr ? fleet->model() : *local_model; }
+  // The communicator; with servers `first_step` is where the steps go on. Once.
+  absl::StatusOr<comm::Communicator*> StartCommunicator(uint64_t first_step);
 };
 
-// Reads the configuration and builds all of it but the data. Errors are the user's (exit 2).
-absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args);
+// Reads the configuration and builds all of it but the data and the connections. Errors are the user's (exit 2).
+// `place` is a worker or alone.
+absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, const cluster::ClusterSpec& place);
+
+// Waits for the servers and joins the job; alone there is nothing to do. Errors are the cluster's (exit 1).
+absl::Status JoinServers(Job& job);
 
 enum class DataUse { kTrain, kTest };
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/failpoint.h"
+#include "cluster/environment.h"
 #include "runner/train_args.h"
 #include "worker/blas.h"
 #include "worker/dry_run.h"
@@ -32,6 +33,10 @@ train::ReportStyle StyleFor(const runner::TrainArgs& args) {
 
 int RunVerb(Job& job) {
   StopSignal signal;
+  if (job.args.verb == runner::Verb::kTrain) {
+    if (const absl::Status joined = JoinServers(job); !joined.ok())
+      return StopSignal::Requested() != 0 ? 128 + StopSignal::Requested() : Fail(joined, kFailed);
+  }
   train::Reporter reporter(StyleFor(job.args), job.run.runner.use_auc ? train::ReportAuc::kYes : train::ReportAuc::kNo);
   if (job.args.verb == runner::Verb::kInfer) {
     const absl::Status status = InferRun(job, reporter).Run();
@@ -39,8 +44,25 @@ int RunVerb(Job& job) {
     return status.ok() ? kDone : Fail(status, kFailed);
   }
   const absl::StatusOr<RunEnd> end = TrainRun(job, reporter).Run();
+  if (job.fleet != nullptr) job.fleet->Stop(end.status());
   if (!end.ok()) return Fail(end.status(), kFailed);
+  if (*end == RunEnd::kStoppedByOthers) return Fail(absl::AbortedError("another worker stopped the job"), kFailed);
   return *end == RunEnd::kStoppedBySignal ? 128 + StopSignal::Requested() : kDone;
+}
+
+// Only training has a place in a cluster; the other verbs run where they are called.
+absl::StatusOr<cluster::ClusterSpec> PlaceOf(const runner::TrainArgs& args) {
+  if (args.verb != runner::Verb::kTrain) return cluster::ClusterSpec{};
+  ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
+  ASSIGN_OR_RETURN(const bool insecure, config.Bool("runner.security.insecure", false));
+  ASSIGN_OR_RETURN(cluster::ClusterSpec place,
+                   cluster::ReadEnvironment(cluster::ProcessEnvironment(),
+                                            insecure ? cluster::Network::kTrusted : cluster::Network::kLoopbackOnly));
+  RETURN_IF_ERROR(cluster::CheckAvailable(place));
+  if (place.role == cluster::Role::kServer)
+    return absl::InvalidArgumentError(
+        "the environment says that this process is a server: start it with regatta train");
+  return place;
 }
 
 int WriteTrace(const Job& job, int code) {
@@ -59,7 +81,10 @@ int Main(int argc, char** argv) {
     std::fputs(args->help.c_str(), stdout);
     return kDone;
   }
-  auto job = MakeJob(*args);
+  const auto place = PlaceOf(*args);
+  if (!place.ok()) return Fail(place.status(), kUsage);
+  for (const std::string& note : place->notes) LOG(INFO) << note;
+  auto job = MakeJob(*args, *place);
   if (!job.ok()) return Fail(job.status(), kUsage);
   for (const std::string& warning : (*job)->remarks.warnings) LOG(WARNING) << warning;
   if (*verb == runner::Verb::kConfig) {
@@ -81,7 +106,9 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   regatta::worker::UseKernelsOfThisCpu(argv);
   regatta::worker::SetLibraryDefaults();
+  regatta::cluster::ClearProxyVariables();
   FLAGS_logtostderr = true;
+  FLAGS_log_year_in_prefix = false;  // I0318 21:47:01.298220 …, as scripts expect it
   google::InitGoogleLogging("regatta");
   setvbuf(stdout, nullptr, _IOLBF, 0);
   if (const char* failpoints = std::getenv("REGATTA_FAILPOINTS"); failpoints != nullptr) {

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <fstream>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "table/checkpoint/save_list.h"
@@ -35,34 +37,33 @@ std::string Gigabytes(uint64_t bytes) { return absl::StrFormat("%.2f GB", static
 
 }  // namespace
 
-TrainRun::TrainRun(Job& job, train::Reporter& reporter)
-    : job_(job),
-      reporter_(reporter),
-      trainer_(*job.model, *job.communicator,
-               {.threads = static_cast<int>(job.run.runner.thread_num),
-                .clip_by_norm = job.run.optimizer.clip_by_norm,
-                .tracer = job.tracer.get()}) {}
+TrainRun::TrainRun(Job& job, train::Reporter& reporter) : job_(job), reporter_(reporter), team_(job.fleet.get()) {}
 
 TrainRun::~TrainRun() = default;
 
 absl::StatusOr<RunEnd> TrainRun::Run() {
-  RETURN_IF_ERROR(Open());
-  RETURN_IF_ERROR(Start());
-  SayMemory();
+  RETURN_IF_ERROR(team_.AllWell("open", Open()));
+  RETURN_IF_ERROR(team_.AllWell("start", Start()));
+  if (team_.alone()) SayMemory();
   absl::StatusOr<RunEnd> end = RunEpochs();
   if (!end.ok()) {
-    root_->MarkInterrupted().IgnoreError();  // the error at hand matters more
+    if (root_ != nullptr) root_->MarkInterrupted().IgnoreError();  // the error at hand matters more
     return end;
   }
-  if (*end == RunEnd::kFinished) RETURN_IF_ERROR(root_->MarkFinished());
+  if (*end == RunEnd::kFinished && root_ != nullptr) RETURN_IF_ERROR(root_->MarkFinished());
   return end;
 }
 
 absl::Status TrainRun::Open() {
   ASSIGN_OR_RETURN(data_, OpenData(job_, DataUse::kTrain));
+  if (!team_.chief()) return absl::OkStatus();
   if (!job_.run.runner.test_data_dir.empty()) {
     ASSIGN_OR_RETURN(validation_, OpenData(job_, DataUse::kTest));
   }
+  return OpenRoot();
+}
+
+absl::Status TrainRun::OpenRoot() {
   table::SaveRootOptions options;
   options.path = job_.run.runner.model_save_path;
   options.mode = job_.args.resume      ? table::OpenMode::kResume
@@ -75,8 +76,30 @@ absl::Status TrainRun::Open() {
 }
 
 absl::Status TrainRun::Start() {
+  RETURN_IF_ERROR(team_.AllWell("restore", team_.chief() ? Restore() : absl::OkStatus()));
+  RETURN_IF_ERROR(ShareStart());
+  ASSIGN_OR_RETURN(comm::Communicator* const communicator, job_.StartCommunicator(first_step_));
+  trainer_ =
+      std::make_unique<train::Trainer>(*job_.model, *communicator,
+                                       train::TrainerOptions{.threads = static_cast<int>(job_.run.runner.thread_num),
+                                                             .clip_by_norm = job_.run.optimizer.clip_by_norm,
+                                                             .tracer = job_.tracer.get()});
+  return absl::OkStatus();
+}
+
+// Everybody begins where the first worker does.
+absl::Status TrainRun::ShareStart() {
+  ASSIGN_OR_RETURN(const std::string start, team_.FromChief("start at", absl::StrCat(epoch_, " ", first_step_)));
+  const std::vector<std::string> words = absl::StrSplit(start, ' ');
+  if (words.size() != 2 || !absl::SimpleAtoi(words[0], &epoch_) || !absl::SimpleAtoi(words[1], &first_step_))
+    return absl::InternalError(absl::StrCat("worker 0 starts at '", start, "'"));
+  return absl::OkStatus();
+}
+
+// Fills the model from an earlier run's save, or from the one to start with.
+absl::Status TrainRun::Restore() {
   if (!job_.args.resume) return WarmStart();
-  ASSIGN_OR_RETURN(const auto resumed, root_->LoadNewest(job_.tables.Fillable()));
+  ASSIGN_OR_RETURN(const auto resumed, root_->LoadNewest(job_.store()));
   if (!resumed.has_value()) {
     reporter_.Note(absl::StrCat("resuming: ", root_->path(), " holds no save yet, so the run begins anew"));
     return WarmStart();
@@ -96,6 +119,11 @@ absl::Status TrainRun::Start() {
     reporter_.Note(absl::StrCat("resuming after epoch ", run.epoch, " from ", root_->FolderOf(resumed->name)));
     return absl::OkStatus();
   }
+  if (!team_.alone())
+    return absl::FailedPreconditionError(
+        absl::StrCat(root_->FolderOf(resumed->name), " was saved by one process in the middle of epoch ", run.epoch,
+                     "; workers with servers go on from the end of an epoch. Resume it in one process, or start anew "
+                     "with --overwrite"));
   if (run.settings_hash != data_.settings_hash)
     return absl::FailedPreconditionError(
         absl::StrCat(root_->FolderOf(resumed->name), " was saved in the middle of epoch ", run.epoch,
@@ -118,9 +146,9 @@ absl::Status TrainRun::WarmStart() {
   const auto load = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(path));
     ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
-    RETURN_IF_ERROR(reader.LoadInto(job_.tables.Fillable(), table::LoadKind::kTraining));
-    reporter_.Note(
-        absl::StrCat("warm start: weights and optimizer state from ", folder, ", ", job_.tables.rows(), " rows"));
+    RETURN_IF_ERROR(job_.store().LoadFrom(reader, table::LoadKind::kTraining));
+    reporter_.Note(absl::StrCat("warm start: weights and optimizer state from ", folder, ", ",
+                                reader.manifest().TotalRows(), " rows"));
     return absl::OkStatus();
   };
   return base::Annotate(load(), "runner.model_init_path");
@@ -148,38 +176,69 @@ absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
     if (!restored_meter_.empty()) RETURN_IF_ERROR(meter_->Restore(restored_meter_));
     restored_meter_.clear();
     ASSIGN_OR_RETURN(const train::PassEnd end,
-                     trainer_.RunPass(*data_.dataset, base::StepKind::kTrain, position_, first_step_, *this));
-    if (!memory_.ok()) {
-      RETURN_IF_ERROR(SaveAndStop(end, "out of memory"));
-      return memory_;
-    }
-    if (!end.complete) {
-      const bool signal = StopSignal::Requested() != 0;
-      RETURN_IF_ERROR(SaveAndStop(end, signal ? "stopped" : "runner.max_minutes is over"));
-      return signal ? RunEnd::kStoppedBySignal : RunEnd::kOutOfTime;
-    }
+                     trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, position_, first_step_, *this));
+    ASSIGN_OR_RETURN(const bool stopped, team_.Any(absl::StrCat("end of epoch ", epoch_), !end.complete));
+    if (stopped) return team_.alone() ? StopAlone(end) : StopTogether();
     RETURN_IF_ERROR(FinishEpoch(end));
-    if (ShouldStopEarly()) {
-      reporter_.Note(absl::StrCat("early stop: no better validation for ", epoch_ - best_epoch_,
-                                  " epochs; the best is epoch ", best_epoch_));
+    ASSIGN_OR_RETURN(const bool early, team_.Any(absl::StrCat("validated epoch ", epoch_), ShouldStopEarly()));
+    if (early) {
+      if (team_.chief())
+        reporter_.Note(absl::StrCat("early stop: no better validation for ", epoch_ - best_epoch_,
+                                    " epochs; the best is epoch ", best_epoch_));
       break;
     }
-    first_step_ += end.position.low;
+    ASSIGN_OR_RETURN(first_step_, team_.Most(absl::StrCat("steps of epoch ", epoch_), first_step_ + end.position.low));
     position_ = {};
   }
   return RunEnd::kFinished;
 }
 
+absl::StatusOr<RunEnd> TrainRun::StopAlone(const train::PassEnd& end) {
+  if (!memory_.ok()) {
+    RETURN_IF_ERROR(SaveAndStop(end, "out of memory"));
+    return memory_;
+  }
+  const bool signal = StopSignal::Requested() != 0;
+  RETURN_IF_ERROR(SaveAndStop(end, signal ? "stopped" : "runner.max_minutes is over"));
+  return signal ? RunEnd::kStoppedBySignal : RunEnd::kOutOfTime;
+}
+
+// The servers' model stands in the middle of an epoch, and so does every worker: what is kept is the last epoch's save.
+absl::StatusOr<RunEnd> TrainRun::StopTogether() {
+  if (root_ != nullptr) {
+    RETURN_IF_ERROR(root_->MarkInterrupted());
+    reporter_.Note(absl::StrCat("stopped in epoch ", epoch_,
+                                ", which is not saved; continue from the end of the epoch before with --resume"));
+  }
+  RETURN_IF_ERROR(memory_);
+  if (StopSignal::Requested() != 0) return RunEnd::kStoppedBySignal;
+  const double max_minutes = job_.run.runner.max_minutes;
+  return max_minutes > 0 && MinutesSince(start_) >= max_minutes ? RunEnd::kOutOfTime : RunEnd::kStoppedByOthers;
+}
+
+// The first worker's meter becomes the job's.
+absl::Status TrainRun::MergeMeters() {
+  if (team_.alone()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto meters, team_.Share(absl::StrCat("metrics of epoch ", epoch_), meter_->Serialize()));
+  if (!team_.chief()) return absl::OkStatus();
+  for (const auto& [rank, meter] : meters)
+    if (rank != 0) RETURN_IF_ERROR(base::Annotate(meter_->Merge(meter), absl::StrCat("metrics of worker ", rank)));
+  return absl::OkStatus();
+}
+
 absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
+  RETURN_IF_ERROR(MergeMeters());
   train::EpochReport report = meter_->Epoch("epoch");
   report.bad_lines = data_.dataset->progress().bad_lines;
   reporter_.Epoch(report);
   if (job_.run.runner.dataset_debug) SayProfile(data_.dataset->progress(), report.seconds);
-  if (const uint64_t skipped = job_.tables.skipped_gradients(); skipped > 0)
+  if (const uint64_t skipped = team_.alone() ? job_.tables.skipped_gradients() : 0; skipped > 0)
     LOG(WARNING) << skipped << " row gradients so far held NaN or Inf and were skipped (runner.nan_policy)";
-  RETURN_IF_ERROR(
-      base::Annotate(root_->SaveEpoch(epoch_, job_.tables.View(), StateAt(end.position, table::EpochState::kFinished)),
-                     absl::StrCat("saving epoch ", epoch_)));
+  absl::Status saved;
+  if (team_.chief())
+    saved = base::Annotate(root_->SaveEpoch(epoch_, job_.store(), StateAt(end.position, table::EpochState::kFinished)),
+                           absl::StrCat("saving epoch ", epoch_));
+  RETURN_IF_ERROR(team_.AllWell(absl::StrCat("saved epoch ", epoch_), saved));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
   return Validate();
@@ -206,7 +265,7 @@ absl::Status TrainRun::Validate() {
     absl::Status OnBadLoss(const data::Batch&, absl::Status status) override { return status; }
     train::PassMeter meter;
   } observer(epoch_);
-  auto end = trainer_.RunPass(*validation_.dataset, base::StepKind::kInfer, {.pass = epoch_}, 0, observer);
+  auto end = trainer_->RunPass(*validation_.dataset, base::StepKind::kInfer, {.pass = epoch_}, 0, observer);
   if (!end.ok()) return base::Annotate(end.status(), absl::StrCat("validating epoch ", epoch_));
   if (!end->complete) return absl::OkStatus();
   const train::EpochReport report = observer.meter.Epoch("validation of epoch");
@@ -224,7 +283,7 @@ bool TrainRun::ShouldStopEarly() const {
 }
 
 absl::Status TrainRun::SaveAndStop(const train::PassEnd& end, const char* why) {
-  RETURN_IF_ERROR(root_->SaveCheckpoint(job_.tables.View(), StateAt(end.position, table::EpochState::kRunning)));
+  RETURN_IF_ERROR(root_->SaveCheckpoint(job_.store(), StateAt(end.position, table::EpochState::kRunning)));
   RETURN_IF_ERROR(root_->MarkInterrupted());
   reporter_.Note(absl::StrCat(why, " in epoch ", epoch_, " at batch ", end.position.low,
                               "; saved, continue with: regatta train -m ", job_.args.config, " --resume"));
@@ -258,14 +317,20 @@ train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
   } else if (meter_->batches() % interval == 0) {
     reporter_.Interval(meter_->TakeInterval());
   }
-  if (StopSignal::Requested() != 0) return Wish::kStop;
-  const double max_minutes = job_.run.runner.max_minutes;
-  if (max_minutes > 0 && MinutesSince(start_) >= max_minutes) return Wish::kStop;
-  if (job_.run.runner.max_memory > 0 && steps_since_save_ % 20 == 1) {
-    memory_ = CheckMemory();
-    if (!memory_.ok()) return Wish::kStop;
+  if (team_.stop_asked()) return Wish::kStop;
+  if (MustStop()) {
+    team_.AskToStop();
+    return Wish::kStop;
   }
   return CheckpointIsDue() ? Wish::kPause : Wish::kGoOn;
+}
+
+bool TrainRun::MustStop() {
+  if (StopSignal::Requested() != 0) return true;
+  const double max_minutes = job_.run.runner.max_minutes;
+  if (max_minutes > 0 && MinutesSince(start_) >= max_minutes) return true;
+  if (job_.run.runner.max_memory > 0 && steps_since_save_ % 20 == 1) memory_ = CheckMemory();
+  return !memory_.ok();
 }
 
 absl::Status TrainRun::CheckMemory() const {
@@ -284,7 +349,7 @@ bool TrainRun::CheckpointIsDue() const {
 }
 
 absl::Status TrainRun::AtPause(const base::DataPosition& position) {
-  absl::Status status = root_->SaveCheckpoint(job_.tables.View(), StateAt(position, table::EpochState::kRunning));
+  absl::Status status = root_->SaveCheckpoint(job_.store(), StateAt(position, table::EpochState::kRunning));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
   if (absl::IsResourceExhausted(status)) {  // a full disk costs a checkpoint, not the run
@@ -295,7 +360,8 @@ absl::Status TrainRun::AtPause(const base::DataPosition& position) {
 }
 
 absl::Status TrainRun::OnBadLoss(const data::Batch& batch, absl::Status status) {
-  const std::string path = absl::StrCat(root_->path(), "/bad_batch-", epoch_, "-", batch.index, ".txt");
+  const std::string path =
+      absl::StrCat(job_.run.runner.model_save_path, "/bad_batch-", epoch_, "-", batch.index, ".txt");
   absl::Status written = base::WriteFileAtomically(path, BatchText(batch, job_.model->spec().schema, batch.size));
   const std::string where = written.ok() ? absl::StrCat("the batch is kept in ", path)
                                          : absl::StrCat("and the batch could not be kept: ", written.message());

@@ -13,11 +13,12 @@
 #include "train/report.h"
 #include "train/trainer.h"
 #include "worker/job.h"
+#include "worker/team.h"
 
 namespace regatta::worker {
 
 // How a run ended, where it did not fail.
-enum class RunEnd : uint8_t { kFinished, kStoppedBySignal, kOutOfTime };
+enum class RunEnd : uint8_t { kFinished, kStoppedBySignal, kStoppedByOthers, kOutOfTime };
 
 class TrainRun : private train::PassObserver {
  public:
@@ -32,25 +33,33 @@ class TrainRun : private train::PassObserver {
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
 
   absl::Status Open();
+  absl::Status OpenRoot();
   absl::Status Start();
+  absl::Status Restore();
+  absl::Status ShareStart();
   absl::Status WarmStart();
   absl::StatusOr<RunEnd> RunEpochs();
+  absl::StatusOr<RunEnd> StopAlone(const train::PassEnd& end);
+  absl::StatusOr<RunEnd> StopTogether();
   absl::Status FinishEpoch(const train::PassEnd& end);
+  absl::Status MergeMeters();
   void SayProfile(const data::Progress& progress, double seconds);
   absl::Status Validate();
   bool ShouldStopEarly() const;
   absl::Status SaveAndStop(const train::PassEnd& end, const char* why);
   table::RunState StateAt(const base::DataPosition& position, table::EpochState epoch_state) const;
   bool CheckpointIsDue() const;
+  bool MustStop();
   absl::Status CheckMemory() const;
   void SayMemory() const;
 
   Job& job_;
   train::Reporter& reporter_;
-  train::Trainer trainer_;
+  Team team_;
+  std::unique_ptr<train::Trainer> trainer_;  // from Start on
   JobData data_;
-  JobData validation_;  // no dataset where test_data_dir is not set
-  std::unique_ptr<table::SaveRoot> root_;
+  JobData validation_;                     // the first worker's; no dataset where test_data_dir is not set
+  std::unique_ptr<table::SaveRoot> root_;  // the first worker's; null in the others
 
   // Where the run is.
   uint64_t epoch_ = 0;

@@ -17,6 +17,7 @@ struct ClusterOptions {
   int servers = 1;
   int workers = 1;
   WorkerOptions worker;  // servers, rank and workers are filled in
+  std::string load;
   std::chrono::duration<double> worker_timeout{10};
 };
 
@@ -27,8 +28,10 @@ inline void RunCluster(const ClusterOptions& options, const std::function<absl::
   base.workers = options.workers;
   base.wait_timeout = std::chrono::seconds(20);
   for (int i = 0; i < options.servers; ++i) {
-    auto server = server::PsServer::Start(
-        {.listen = {"127.0.0.1:0"}, .workers = options.workers, .worker_timeout = options.worker_timeout});
+    auto server = server::PsServer::Start({.listen = {"127.0.0.1:0"},
+                                           .workers = options.workers,
+                                           .load = options.load,
+                                           .worker_timeout = options.worker_timeout});
     ASSERT_TRUE(server.ok()) << server.status();
     base.servers.push_back({(*server)->endpoints(), {}});
     servers.push_back(*std::move(server));

@@ -1,0 +1,53 @@
+#include "worker/team.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+
+namespace regatta::worker {
+
+absl::StatusOr<std::map<int, std::string>> Team::Share(const std::string& name, const std::string& payload) {
+  if (alone()) return std::map<int, std::string>{{0, payload}};
+  ASSIGN_OR_RETURN(auto payloads, worker_->Gather(name, payload));
+  if (!payloads.contains(0))
+    return absl::AbortedError("worker 0, which saves the model, has left the job; its log says why");
+  return payloads;
+}
+
+absl::StatusOr<std::string> Team::FromChief(const std::string& name, const std::string& payload) {
+  ASSIGN_OR_RETURN(const auto payloads, Share(name, chief() ? payload : ""));
+  return payloads.at(0);
+}
+
+absl::StatusOr<uint64_t> Team::Most(const std::string& name, uint64_t value) {
+  ASSIGN_OR_RETURN(const auto payloads, Share(name, absl::StrCat(value)));
+  uint64_t most = value;
+  for (const auto& [rank, payload] : payloads) {
+    uint64_t other = 0;
+    if (!absl::SimpleAtoi(payload, &other))
+      return absl::InternalError(absl::StrCat("worker ", rank, " brings '", payload, "' to '", name, "'"));
+    most = std::max(most, other);
+  }
+  return most;
+}
+
+absl::StatusOr<bool> Team::Any(const std::string& name, bool yes) {
+  ASSIGN_OR_RETURN(const uint64_t most, Most(name, yes ? 1 : 0));
+  return most > 0;
+}
+
+absl::Status Team::AllWell(const std::string& name, const absl::Status& mine) {
+  if (alone()) return mine;
+  const auto payloads = Share(name, mine.ok() ? "" : std::string(mine.message()));
+  if (!mine.ok()) return mine;
+  RETURN_IF_ERROR(payloads.status());
+  for (const auto& [rank, error] : *payloads)
+    if (!error.empty()) return absl::AbortedError(absl::StrCat("worker ", rank, ": ", error));
+  return absl::OkStatus();
+}
+
+void Team::AskToStop() {
+  if (!alone()) worker_->AskToStop();
+}
+
+}  // namespace regatta::worker

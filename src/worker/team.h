@@ -1,0 +1,42 @@
+// What a run does together with the other workers of its job. A process that trains alone is a team of one: everything
+// here is then done at once.
+// Thread-safety: one thread, but for AskToStop and stop_asked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/status.h"
+#include "fleet/worker.h"
+
+namespace regatta::worker {
+
+class Team {
+ public:
+  // Null: alone.
+  explicit Team(fleet::Worker* worker) : worker_(worker) {}
+
+  bool alone() const { return worker_ == nullptr; }
+  // The first worker keeps the saves and reports for all.
+  bool chief() const { return alone() || worker_->first(); }
+  int size() const { return alone() ? 1 : worker_->workers(); }
+
+  // Everybody's payload under `name`, by rank. ABORTED where the first worker has left the job: nobody would save.
+  absl::StatusOr<std::map<int, std::string>> Share(const std::string& name, const std::string& payload);
+  // The first worker's payload.
+  absl::StatusOr<std::string> FromChief(const std::string& name, const std::string& payload);
+  absl::StatusOr<uint64_t> Most(const std::string& name, uint64_t value);
+  // Whether anybody says yes.
+  absl::StatusOr<bool> Any(const std::string& name, bool yes);
+  // OK when everybody is; otherwise the first error, which names its worker.
+  absl::Status AllWell(const std::string& name, const absl::Status& mine);
+
+  void AskToStop();
+  bool stop_asked() const { return !alone() && worker_->stop_asked(); }
+
+ private:
+  fleet::Worker* const worker_;
+};
+
+}  // namespace regatta::worker

@@ -1,0 +1,78 @@
+"""Jobs of real processes, started by `regatta launch`: every mode ends well, sync is reproducible, saves go anywhere."""
+import os
+import re
+import sys
+import pathlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
+from program import ProgramTest, main  # noqa: E402
+
+
+class ModesTest(ProgramTest):
+    def launch(self, servers, workers, *more, code=0):
+        return self.run_regatta("launch", f"--server_num={servers}", f"--worker_num={workers}", "--", "train", "-m",
+                                "config.yaml", "-o", "runner.split_file_list=True", *more, code=code)
+
+    def logs(self):
+        return {path.name: path.read_text() for path in (self.folder / "log").iterdir()}
+
+    def test_every_mode_trains_and_ends_well(self):
+        self.make_job(files=2)
+        for mode in ("sync", "async", "half_async", "geo"):
+            out, err = self.launch(2, 2, "-o", f"runner.sync_mode={mode}", "-o", "runner.geo_step=5", "-o",
+                                   f"runner.model_save_path={mode}")
+            self.assertIn("epoch: 1 done", out + err)
+            logs = self.logs()
+            self.assertIn("Communicator start", logs["workerlog.0"])
+            self.assertIn("init rpc client with trainer_id 1", logs["workerlog.1"])
+            self.assertRegex(logs["serverlog.1"], r"(?m)^I\d{4} .*\] Server listening on 127\.0\.0\.1:\d+ selected port: ")
+            rows = [line for line in self.dump(mode).splitlines() if line.startswith("embedding")]
+            self.assertGreater(len(rows), 100)
+
+    def test_sync_gives_the_same_bytes_for_any_number_of_servers(self):
+        self.make_job(files=3)
+        dumps = []
+        for servers in (1, 2, 3, 2):
+            name = f"sync{len(dumps)}"
+            self.launch(servers, 2, "-o", "runner.sync_mode=sync", "-o", f"runner.model_save_path={name}")
+            dumps.append(self.dump(name))
+        self.assertEqual([d == dumps[0] for d in dumps], [True] * 4)
+
+    def test_the_report_is_the_clusters(self):
+        self.make_job(files=2, copies=3)
+        out, _ = self.launch(1, 2, "-o", "runner.sync_mode=sync", "-o", "runner.epochs=1")
+        lines = sum(len((self.folder / "train" / f"part-{i}.txt").read_text().splitlines()) for i in range(2))
+        alone, _ = self.run_regatta("infer", "-m", "config.yaml", "-o", "runner.test_data_dir=train", "--json", "-o",
+                                    "runner.infer_end_epoch=1")
+        self.assertIn(f'"samples": {lines}'.replace(" ", ""), alone.replace(" ", ""))
+        self.assertRegex(out, r"epoch: 0 done")
+
+    def test_resume_and_warm_start_with_another_number_of_servers(self):
+        self.make_job(files=2)
+        args = ("-o", "runner.sync_mode=sync")
+        self.launch(2, 2, *args, "-o", "runner.model_save_path=straight")
+        self.launch(2, 2, *args, "-o", "runner.epochs=1", "-o", "runner.model_save_path=resumed")
+        self.launch(3, 2, *args, "--resume", "-o", "runner.model_save_path=resumed")
+        self.assertEqual(self.dump("straight"), self.dump("resumed"))
+        self.launch(1, 2, *args, "-o", "runner.epochs=1", "-o", "runner.model_init_path=straight/0", "-o",
+                    "runner.model_save_path=warm")
+        # A warm start begins its schedule anew, but Adam's learning rate is constant here: the second epoch is the same.
+        self.assertEqual(self.dump("straight"), self.dump("warm"))
+
+    def test_more_workers_than_files(self):
+        self.make_job(files=1)
+        out, err = self.launch(1, 3, "-o", "runner.sync_mode=sync")
+        self.assertIn("trains nothing", self.logs()["workerlog.2"])
+
+    def test_a_worker_with_another_model_is_refused_field_by_field(self):
+        self.make_job(files=2)
+        self.write("train.sh", '#!/bin/sh\nexec regatta train -m config.yaml -o runner.split_file_list=True '
+                   '-o hyper_parameters.sparse_feature_dim=$((5 + PADDLE_TRAINER_ID))\n').chmod(0o755)
+        _, err = self.run_regatta("launch", "--server_num=1", "--worker_num=2", "--", "./train.sh", code=1,
+                                  env={**os.environ, "PATH": os.environ["REGATTA_BIN"] + ":" + os.environ["PATH"]})
+        logs = self.logs()
+        self.assertRegex(logs["workerlog.0"] + logs["workerlog.1"], r"tables\.sparse\.0\.dim: \d here, \d there")
+
+
+if __name__ == "__main__":
+    main()
