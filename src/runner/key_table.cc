@@ -123,8 +123,11 @@ const KeySpec kKeys[] = {
     Int("thread_num", &O::thread_num, 0, 1024, "training threads; 0 = every core"),
     Int("reader_threads", &O::reader_threads, 0, 1024,
         "threads that read and parse; 0 = thread_num. The batches are the same for any number"),
-    Bool("split_file_list", &O::split_file_list, "every worker sees all the files and takes its share of them"),
-    Choice<&O::file_split>("file_split", kFileSplits, "how workers share files: even blocks, or every n-th"),
+    Idle(Bool("split_file_list", &O::split_file_list,
+              "a process that trains alone reads all the files; workers that see all of them will take a share each")),
+    Idle(Choice<&O::file_split>("file_split", kFileSplits,
+                                "a process that trains alone reads all the files; it will say how workers share them, "
+                                "in even blocks or every n-th")),
     Int("max_bad_lines", &O::max_bad_lines, 0, kBig, "malformed lines after which training stops",
         "1% of the lines read, at least 100"),
     Bytes("max_line_bytes", &O::max_line_bytes, 64, "a longer line is a bad line", "8M"),
