@@ -22,13 +22,6 @@ namespace {
 
 constexpr uint64_t kBytesPerSample = 420;
 
-Schema CriteoSchema() {
-  Schema schema;
-  for (int i = 1; i <= 26; ++i) schema.sparse_slots.push_back(std::to_string(i));
-  schema.dense_dim = 13;
-  return schema;
-}
-
 void PinToOneCore() {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);

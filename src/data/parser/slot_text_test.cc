@@ -11,13 +11,6 @@
 namespace regatta::data {
 namespace {
 
-Schema CriteoSchema() {
-  Schema schema;
-  for (int i = 1; i <= 26; ++i) schema.sparse_slots.push_back(std::to_string(i));
-  schema.dense_dim = 13;
-  return schema;
-}
-
 Schema SmallSchema() {
   Schema schema;
   schema.sparse_slots = {"1", "2"};
