@@ -97,27 +97,18 @@ absl::Status OrderedReader::ReadItem(Item& item, LineSource& lines, Parser& pars
     ProgressMeter::AddSince(start, meter_.read);
     if (!more) return absl::OkStatus();
     const Clock::time_point parse_start = Clock::now();
-    std::unique_ptr<SampleBlock> first = FreshBlock();
-    std::unique_ptr<SampleBlock> second = FreshBlock();
-    const auto [first_text, second_text] = Halves(text.text);
-    parser.ParseTwo(first_text, *first, second_text, *second);
+    std::unique_ptr<SampleBlock> block = FreshBlock();
+    parser.Parse(text.text, *block);
     if (text.dropped_line_bytes > 0) {
-      second->AddBadLine(second->lines++,
-                         absl::StrCat("expected a line of at most ", options_.max_line_bytes, " bytes, found ",
-                                      text.dropped_line_bytes),
-                         "", 0);
+      block->AddBadLine(block->lines++,
+                        absl::StrCat("expected a line of at most ", options_.max_line_bytes, " bytes, found ",
+                                     text.dropped_line_bytes),
+                        "", 0);
     }
-    first->file = second->file = item.file;
-    const bool has_second = second->lines > 0;
-    second->disk_bytes = has_second ? text.disk_bytes / 2 : 0;
-    first->disk_bytes = text.disk_bytes - second->disk_bytes;
+    block->file = item.file;
+    block->disk_bytes = text.disk_bytes;
     ProgressMeter::AddSince(parse_start, meter_.parse);
-    if (!Put(item, std::move(first))) break;
-    if (has_second) {
-      if (!Put(item, std::move(second))) break;
-    } else {
-      Recycle(std::move(second));
-    }
+    if (!Put(item, std::move(block))) break;
   }
   return absl::OkStatus();
 }
