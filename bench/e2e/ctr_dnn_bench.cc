@@ -1,9 +1,6 @@
 // CTR-DNN from text files against the same network's matrix products, on one core and on two, and with a large table.
-#include <cstring>
-
 #include "bench/e2e/workload.h"
 #include "bench/measure.h"
-#include "worker/blas.h"
 
 namespace regatta::bench {
 namespace {
@@ -59,7 +56,8 @@ bool Growth(int samples, int rounds, uint64_t small, uint64_t large) {
       "samples/s", 0.8, rounds, [&] { return big->Pass(); }, [&] { return little->Pass(); }));
 }
 
-int Main(bool quick) {
+bool Main(Extent extent) {
+  const bool quick = extent == Extent::kQuick;
   const int samples = quick ? 60'000 : 200'000, rounds = quick ? 5 : 11;
   TemporaryFolder folder;
   const std::string data = folder.path() + "/train.txt";
@@ -67,14 +65,10 @@ int Main(bool quick) {
   bool ok = OneCore(data, folder.path(), rounds);
   ok &= TwoThreads(data, folder.path(), rounds);
   ok &= Growth(samples, rounds, 1'000'000, 16'000'000);
-  return ok ? 0 : 1;
+  return ok;
 }
 
 }  // namespace
 }  // namespace regatta::bench
 
-int main(int argc, char** argv) {
-  regatta::worker::UseKernelsOfThisCpu(argv);
-  regatta::worker::SetLibraryDefaults();
-  return regatta::bench::Main(argc > 1 && std::strcmp(argv[1], "--quick") == 0);
-}
+int main(int argc, char** argv) { return regatta::bench::RunBench(argc, argv, &regatta::bench::Main); }

@@ -2,12 +2,10 @@
 // against one, and a table of 60M rows against one of 2M. bench/peers has the same work for fbgemm and PyTorch.
 #include <unistd.h>
 
-#include <cstring>
 #include <fstream>
 
 #include "bench/e2e/workload.h"
 #include "bench/measure.h"
-#include "worker/blas.h"
 
 namespace regatta::bench {
 namespace {
@@ -66,19 +64,16 @@ bool Growth(const TemporaryFolder& folder, int samples, int rounds) {
       [&] { return MegaIds(little->Pass()); }));
 }
 
-int Main(bool quick) {
+bool Main(Extent extent) {
+  const bool quick = extent == Extent::kQuick;
   const int samples = quick ? 20'000 : 50'000, rounds = quick ? 5 : 11;
   TemporaryFolder folder;
   bool ok = TwoThreads(folder, samples, rounds);
   ok &= Growth(folder, samples, rounds);
-  return ok ? 0 : 1;
+  return ok;
 }
 
 }  // namespace
 }  // namespace regatta::bench
 
-int main(int argc, char** argv) {
-  regatta::worker::UseKernelsOfThisCpu(argv);
-  regatta::worker::SetLibraryDefaults();
-  return regatta::bench::Main(argc > 1 && std::strcmp(argv[1], "--quick") == 0);
-}
+int main(int argc, char** argv) { return regatta::bench::RunBench(argc, argv, &regatta::bench::Main); }

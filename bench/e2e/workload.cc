@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "bench/measure.h"
+#include "worker/blas.h"
 
 namespace regatta::bench {
 namespace {
@@ -219,6 +220,13 @@ double Gemms::Run(int batches, int threads) {
     for (std::thread& other : others) other.join();
   });
   return static_cast<double>(batch_) * batches * threads / seconds;
+}
+
+int RunBench(int argc, char** argv, bool (*body)(Extent)) {
+  worker::UseKernelsOfThisCpu(argv);
+  worker::SetLibraryDefaults();
+  const bool quick = argc > 1 && std::string_view(argv[1]) == "--quick";
+  return body(quick ? Extent::kQuick : Extent::kFull) ? 0 : 1;
 }
 
 void PinTo(int cores) {

@@ -92,6 +92,13 @@ class Gemms {
   std::vector<int64_t> layers_;
 };
 
+// How much a benchmark measures: --quick is smaller data and fewer rounds.
+enum class Extent { kFull, kQuick };
+
+// The main of a benchmark: the CPU's kernels and the library's defaults as a training process sets them, then `body`,
+// which returns whether every bar was reached. The exit status.
+int RunBench(int argc, char** argv, bool (*body)(Extent));
+
 // The process, and every thread it starts later, runs on the first `cores` cores it may use.
 void PinTo(int cores);
 

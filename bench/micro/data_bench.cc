@@ -22,13 +22,6 @@ namespace {
 
 constexpr uint64_t kBytesPerSample = 420;
 
-Schema CriteoSchema() {
-  Schema schema;
-  for (int i = 1; i <= 26; ++i) schema.sparse_slots.push_back(std::to_string(i));
-  schema.dense_dim = 13;
-  return schema;
-}
-
 void PinToOneCore() {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -52,15 +45,14 @@ uint64_t CountLines(const std::string& path) {
   return lines;
 }
 
-uint64_t ParseFile(const std::string& path, Parser& parser, LineSource& lines, SampleBlock (&blocks)[2]) {
+uint64_t ParseFile(const std::string& path, Parser& parser, LineSource& lines, SampleBlock& block) {
   uint64_t samples = 0;
   lines.Open(OpenPlain(path).value());
   LineBlock text;
   while (lines.Next(&text).value()) {
-    const auto [first, second] = Halves(text.text);
-    for (SampleBlock& block : blocks) block.Clear();
-    parser.ParseTwo(first, blocks[0], second, blocks[1]);
-    samples += static_cast<uint64_t>(blocks[0].size + blocks[1].size);
+    block.Clear();
+    parser.Parse(text.text, block);
+    samples += static_cast<uint64_t>(block.size);
   }
   return samples;
 }
@@ -99,9 +91,9 @@ int Main(int argc, char** argv) {
   PinToOneCore();
   auto parser = MakeSlotTextParser(CriteoSchema()).value();
   LineSource lines(DatasetOptions().block_bytes, DatasetOptions().max_line_bytes);
-  SampleBlock blocks[2];
+  SampleBlock block;
   uint64_t samples = 0, counted = 0, batched = 0;
-  auto parse = [&] { return gigabytes / bench::Seconds([&] { samples = ParseFile(path, *parser, lines, blocks); }); };
+  auto parse = [&] { return gigabytes / bench::Seconds([&] { samples = ParseFile(path, *parser, lines, block); }); };
   auto count = [&] { return gigabytes / bench::Seconds([&] { counted = CountLines(path); }); };
   auto dataset = [&] { return gigabytes / bench::Seconds([&] { batched = ReadDataset(path); }); };
   const bool reached = bench::Print(bench::Compare("slot-text parsing", "GB/s", 0.25, rounds, parse, count));

@@ -23,6 +23,14 @@ struct Schema {
   std::string value_slot;   // "" = every key weighs 1; else one float a key, in the order of the keys
 };
 
+// Criteo's shape: slots named 1 … n, and dense features.
+inline Schema CriteoSchema(int slots = 26, int dense_dim = 13) {
+  Schema schema;
+  for (int slot = 1; slot <= slots; ++slot) schema.sparse_slots.push_back(std::to_string(slot));
+  schema.dense_dim = dense_dim;
+  return schema;
+}
+
 struct Batch {
   uint64_t pass = 0;
   uint64_t index = 0;  // k: the k-th batch of (pass, worker)

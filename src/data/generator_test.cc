@@ -28,8 +28,7 @@ class GeneratorTest : public testing::Test {
     dataset_options.format = format;
     dataset_options.batch_size = 1'000'000;
     dataset_options.max_bad_lines = 1;
-    for (int i = 1; i <= 26; ++i) dataset_options.schema.sparse_slots.push_back(std::to_string(i));
-    dataset_options.schema.dense_dim = 13;
+    dataset_options.schema = CriteoSchema();
     auto dataset = MakeDataset(dataset_options).value();
     std::vector<Batch> batches;
     EXPECT_TRUE(dataset->BeginPass({}).ok());

@@ -1,7 +1,6 @@
 #include "data/in_memory_dataset.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/hash.h"
@@ -10,13 +9,6 @@
 #include "data/batch_copy.h"
 
 namespace regatta::data {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-int64_t NanosSince(Clock::time_point start) { return std::chrono::nanoseconds(Clock::now() - start).count(); }
-
-}  // namespace
 
 InMemoryDataset::InMemoryDataset(const DatasetOptions& options, const FormatEntry& format)
     : options_(options), format_(format) {}
@@ -36,23 +28,23 @@ void InMemoryDataset::Keep(std::unique_ptr<SampleBlock> block) {
 }
 
 absl::Status InMemoryDataset::Load() {
-  const Clock::time_point start = Clock::now();
+  const auto start = ProgressMeter::Clock::now();
   blocks_.clear(), order_.clear();
-  bad_lines_ = 0;
+  meter_.bad_lines = 0;
   carried_bytes_ = 0;
-  OrderedReader reader(options_, format_, reader_times_);
+  OrderedReader reader(options_, format_, meter_);
   BadLineLog bad_lines(options_);
   RETURN_IF_ERROR(reader.Start());
-  bytes_total_ = reader.bytes_total();
+  meter_.bytes_total = reader.bytes_total();
   while (true) {
     ASSIGN_OR_RETURN(std::unique_ptr<SampleBlock> block, reader.Next());
     if (block == nullptr) break;
-    bad_lines_ += block->bad_lines;
+    meter_.bad_lines += block->bad_lines;
     RETURN_IF_ERROR(bad_lines.Count(*block));
     Keep(std::move(block));
   }
   order_.shrink_to_fit();
-  wait_nanos_ += NanosSince(start);
+  ProgressMeter::AddSince(start, meter_.wait);
   if (order_.empty()) return bad_lines.NoGoodSample();
   loaded_ = true;
   return absl::OkStatus();
@@ -72,7 +64,7 @@ absl::Status InMemoryDataset::BeginPass(const base::DataPosition& done) {
   if (options_.shuffle == Shuffle::kLocal) ShuffleOrder(done.pass);
   done_ = done;
   next_batch_ = 0;
-  bytes_done_ = samples_ = 0;
+  meter_.bytes_done = meter_.samples = 0;
   in_pass_ = true;
   return absl::OkStatus();
 }
@@ -99,47 +91,18 @@ absl::StatusOr<std::unique_ptr<Batch>> InMemoryDataset::Next() {
     index = next_batch_.fetch_add(1);
     if (index * static_cast<uint64_t>(options_.batch_size) >= order_.size()) return nullptr;
   } while (done_.Contains(index));
-  std::unique_ptr<Batch> batch;
-  {
-    base::MutexLock lock(spare_mu_);
-    if (!spare_.empty()) {
-      batch = std::move(spare_.back());
-      spare_.pop_back();
-    }
-  }
-  if (batch == nullptr) batch = std::make_unique<Batch>();
-  const Clock::time_point start = Clock::now();
+  std::unique_ptr<Batch> batch = pool_.Take();
+  const auto start = ProgressMeter::Clock::now();
   Fill(index, batch.get());
-  merge_nanos_ += NanosSince(start);
-  bytes_done_ += batch->bytes;
-  samples_ += static_cast<uint64_t>(batch->size);
+  ProgressMeter::AddSince(start, meter_.merge);
+  meter_.bytes_done += batch->bytes;
+  meter_.samples += static_cast<uint64_t>(batch->size);
   return batch;
-}
-
-void InMemoryDataset::Recycle(std::unique_ptr<Batch> batch) {
-  batch->Clear();
-  base::MutexLock lock(spare_mu_);
-  spare_.push_back(std::move(batch));
 }
 
 absl::Status InMemoryDataset::EndPass() {
   in_pass_ = false;
   return absl::OkStatus();
-}
-
-Progress InMemoryDataset::progress() const {
-  auto seconds = [](const std::atomic<int64_t>& nanos) { return static_cast<double>(nanos.load()) * 1e-9; };
-  Progress progress;
-  progress.bytes_done = bytes_done_;
-  progress.bytes_total = bytes_total_;
-  progress.samples = samples_;
-  progress.bad_lines = bad_lines_;
-  progress.read_seconds = seconds(reader_times_.read);
-  progress.parse_seconds = seconds(reader_times_.parse);
-  progress.blocked_seconds = seconds(reader_times_.blocked);
-  progress.merge_seconds = seconds(merge_nanos_);
-  progress.wait_seconds = seconds(wait_nanos_);
-  return progress;
 }
 
 }  // namespace regatta::data

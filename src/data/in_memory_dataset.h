@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "base/mutex.h"
+#include "data/batch_pool.h"
 #include "data/dataset.h"
 #include "data/dataset_options.h"
 #include "data/ordered_reader.h"
+#include "data/progress_meter.h"
 
 namespace regatta::data {
 
@@ -19,9 +21,9 @@ class InMemoryDataset final : public Dataset {
 
   absl::Status BeginPass(const base::DataPosition& done) override;
   absl::StatusOr<std::unique_ptr<Batch>> Next() override;
-  void Recycle(std::unique_ptr<Batch> batch) override;
+  void Recycle(std::unique_ptr<Batch> batch) override { pool_.Recycle(std::move(batch)); }
   absl::Status EndPass() override;
-  Progress progress() const override;
+  Progress progress() const override { return meter_.Read(); }
 
  private:
   struct SampleRef {
@@ -47,12 +49,8 @@ class InMemoryDataset final : public Dataset {
   std::atomic<bool> in_pass_{false};
 
   std::atomic<uint64_t> next_batch_{0};
-  base::Mutex spare_mu_;
-  std::vector<std::unique_ptr<Batch>> spare_ ABSL_GUARDED_BY(spare_mu_);
-
-  std::atomic<uint64_t> bytes_done_{0}, bytes_total_{0}, samples_{0}, bad_lines_{0};
-  ReaderTimes reader_times_;
-  std::atomic<int64_t> merge_nanos_{0}, wait_nanos_{0};
+  BatchPool pool_;
+  ProgressMeter meter_;
 };
 
 }  // namespace regatta::data

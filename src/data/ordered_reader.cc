@@ -9,8 +9,8 @@
 
 namespace regatta::data {
 
-OrderedReader::OrderedReader(const DatasetOptions& options, const FormatEntry& format, ReaderTimes& times)
-    : options_(options), format_(format), times_(times) {}
+OrderedReader::OrderedReader(const DatasetOptions& options, const FormatEntry& format, ProgressMeter& meter)
+    : options_(options), format_(format), meter_(meter) {}
 
 OrderedReader::~OrderedReader() { Stop(); }
 
@@ -72,7 +72,7 @@ OrderedReader::Item* OrderedReader::Claim() {
   const Clock::time_point start = Clock::now();
   base::MutexLock lock(mu_);
   while (!stop_ && claimed_ < items_.size() && claimed_ >= head_ + ahead) room_.Wait(mu_);
-  AddSince(start, times_.blocked);
+  ProgressMeter::AddSince(start, meter_.blocked);
   if (stop_ || claimed_ == items_.size()) return nullptr;
   return &items_[claimed_++];
 }
@@ -94,30 +94,21 @@ absl::Status OrderedReader::ReadItem(Item& item, LineSource& lines, Parser& pars
   while (!stop_) {
     const Clock::time_point start = Clock::now();
     ASSIGN_OR_RETURN(const bool more, lines.Next(&text));
-    AddSince(start, times_.read);
+    ProgressMeter::AddSince(start, meter_.read);
     if (!more) return absl::OkStatus();
     const Clock::time_point parse_start = Clock::now();
-    std::unique_ptr<SampleBlock> first = FreshBlock();
-    std::unique_ptr<SampleBlock> second = FreshBlock();
-    const auto [first_text, second_text] = Halves(text.text);
-    parser.ParseTwo(first_text, *first, second_text, *second);
+    std::unique_ptr<SampleBlock> block = FreshBlock();
+    parser.Parse(text.text, *block);
     if (text.dropped_line_bytes > 0) {
-      second->AddBadLine(second->lines++,
-                         absl::StrCat("expected a line of at most ", options_.max_line_bytes, " bytes, found ",
-                                      text.dropped_line_bytes),
-                         "", 0);
+      block->AddBadLine(block->lines++,
+                        absl::StrCat("expected a line of at most ", options_.max_line_bytes, " bytes, found ",
+                                     text.dropped_line_bytes),
+                        "", 0);
     }
-    first->file = second->file = item.file;
-    const bool has_second = second->lines > 0;
-    second->disk_bytes = has_second ? text.disk_bytes / 2 : 0;
-    first->disk_bytes = text.disk_bytes - second->disk_bytes;
-    AddSince(parse_start, times_.parse);
-    if (!Put(item, std::move(first))) break;
-    if (has_second) {
-      if (!Put(item, std::move(second))) break;
-    } else {
-      Recycle(std::move(second));
-    }
+    block->file = item.file;
+    block->disk_bytes = text.disk_bytes;
+    ProgressMeter::AddSince(parse_start, meter_.parse);
+    if (!Put(item, std::move(block))) break;
   }
   return absl::OkStatus();
 }
@@ -144,7 +135,7 @@ bool OrderedReader::Put(Item& item, std::unique_ptr<SampleBlock> block) {
   const Clock::time_point start = Clock::now();
   base::MutexLock lock(mu_);
   while (!stop_ && item.bytes > item_bytes_) room_.Wait(mu_);
-  AddSince(start, times_.blocked);
+  ProgressMeter::AddSince(start, meter_.blocked);
   if (stop_) return false;
   item.bytes += block->MemoryBytes();
   item.blocks.push_back(std::move(block));

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -18,20 +17,17 @@
 #include "base/status.h"
 #include "data/dataset_options.h"
 #include "data/parser/format.h"
+#include "data/progress_meter.h"
 #include "data/sample_block.h"
 #include "data/source/line_source.h"
 
 namespace regatta::data {
 
-// Nanoseconds of all readers. Outlives the reader, so that it may be looked at any time.
-struct ReaderTimes {
-  std::atomic<int64_t> read{0}, parse{0}, blocked{0};
-};
-
 class OrderedReader {
  public:
-  // `format` is what the files (or what the pipe_command makes of them) hold.
-  OrderedReader(const DatasetOptions& options, const FormatEntry& format, ReaderTimes& times);
+  // `format` is what the files (or what the pipe_command makes of them) hold. `meter` gets the readers' times; it
+  // outlives the reader, so that it may be looked at any time.
+  OrderedReader(const DatasetOptions& options, const FormatEntry& format, ProgressMeter& meter);
   ~OrderedReader();
 
   // Looks at the files (a missing one is an error) and starts the readers.
@@ -46,7 +42,7 @@ class OrderedReader {
   uint64_t bytes_total() const { return bytes_total_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = ProgressMeter::Clock;
   struct Item {
     int file = 0;
     ByteRange range;
@@ -69,9 +65,6 @@ class OrderedReader {
   bool Put(Item& item, std::unique_ptr<SampleBlock> block);
   void NumberLines(SampleBlock& block);
   void WarnIfEmpty(int file) const;
-  static void AddSince(Clock::time_point start, std::atomic<int64_t>& nanos) {
-    nanos.fetch_add(std::chrono::nanoseconds(Clock::now() - start).count(), std::memory_order_relaxed);
-  }
 
   // Constant after Start.
   const DatasetOptions options_;
@@ -81,7 +74,7 @@ class OrderedReader {
   std::vector<std::thread> threads_;
 
   std::atomic<bool> stop_{false};
-  ReaderTimes& times_;
+  ProgressMeter& meter_;
 
   // Of whoever calls Next.
   int file_ = -1;

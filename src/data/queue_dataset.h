@@ -2,15 +2,16 @@
 // Thread-safety: as Dataset says.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include "base/mutex.h"
 #include "data/bad_line_log.h"
+#include "data/batch_pool.h"
 #include "data/dataset.h"
 #include "data/dataset_options.h"
 #include "data/ordered_reader.h"
+#include "data/progress_meter.h"
 
 namespace regatta::data {
 
@@ -20,12 +21,11 @@ class QueueDataset final : public Dataset {
 
   absl::Status BeginPass(const base::DataPosition& done) override;
   absl::StatusOr<std::unique_ptr<Batch>> Next() override;
-  void Recycle(std::unique_ptr<Batch> batch) override;
+  void Recycle(std::unique_ptr<Batch> batch) override { pool_.Recycle(std::move(batch)); }
   absl::Status EndPass() override;
-  Progress progress() const override;
+  Progress progress() const override { return meter_.Read(); }
 
  private:
-  std::unique_ptr<Batch> FreshBatch();
   // Fills `batch`, or only passes over its samples. The number of samples.
   absl::StatusOr<int> Take(Batch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(merge_mu_);
   absl::StatusOr<bool> NextBlock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(merge_mu_);
@@ -33,6 +33,9 @@ class QueueDataset final : public Dataset {
   // Constant after construction.
   const DatasetOptions options_;
   const FormatEntry& format_;
+
+  BatchPool pool_;
+  ProgressMeter meter_;
 
   // One thread at a time makes a batch.
   base::Mutex merge_mu_;
@@ -46,13 +49,6 @@ class QueueDataset final : public Dataset {
   bool at_end_ ABSL_GUARDED_BY(merge_mu_) = true;     // no more batches
   bool read_all_ ABSL_GUARDED_BY(merge_mu_) = false;  // because every file was read
   absl::Status status_ ABSL_GUARDED_BY(merge_mu_);    // sticky for the pass
-
-  base::Mutex spare_mu_;
-  std::vector<std::unique_ptr<Batch>> spare_ ABSL_GUARDED_BY(spare_mu_);
-
-  std::atomic<uint64_t> bytes_done_{0}, bytes_total_{0}, samples_{0}, bad_count_{0};
-  ReaderTimes reader_times_;
-  std::atomic<int64_t> merge_nanos_{0}, wait_nanos_{0};
 };
 
 }  // namespace regatta::data

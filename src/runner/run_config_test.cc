@@ -264,6 +264,10 @@ TEST(RunConfig, KeysWithoutEffectWarnOnceAndSayWhy) {
   EXPECT_THAT(WarningsOf("runner:\n  num_workers: 4\n  geo_step: 100\n  use_inference: False\n"),
               ElementsAre(HasSubstr("config.yaml:3: runner.geo_step has no effect: it is for workers with servers"),
                           HasSubstr("config.yaml:2: runner.num_workers has no effect: files are parsed by threads")));
+  EXPECT_THAT(WarningsOf("runner:\n  split_file_list: True\n  file_split: mod\n"),
+              ElementsAre(HasSubstr("runner.split_file_list has no effect: it is for workers with servers"),
+                          HasSubstr("runner.file_split has no effect: it is for workers with servers")));
+  EXPECT_THAT(WarningsOf("runner: {split_file_list: False}\n"), ElementsAre());
   EXPECT_THAT(WarningsOf("runner:\n  dump_fields: [a, {b: 1}]\n  mode: {x: 1}\n"), testing::SizeIs(2));
 }
 

@@ -23,13 +23,6 @@ Ids Bag(const SampleBlock& block, int sample, int slot) {
   return {block.keys.data() + block.BagBegin(bag), block.keys.data() + block.ends[bag]};
 }
 
-Schema CriteoSchema() {
-  Schema schema;
-  for (int i = 1; i <= 26; ++i) schema.sparse_slots.push_back(std::to_string(i));
-  schema.dense_dim = 13;
-  return schema;
-}
-
 Schema SmallSchema() {
   Schema schema;
   schema.sparse_slots = {"2", "3"};

@@ -19,12 +19,6 @@ class Parser {
 
   // Appends the samples of `text`: whole lines, the last one ended by '\n' too, with kPadding readable bytes behind.
   virtual void Parse(std::string_view text, SampleBlock& block) = 0;
-  // The same for two texts into two blocks, which a parser may do side by side.
-  virtual void ParseTwo(std::string_view first, SampleBlock& first_block, std::string_view second,
-                        SampleBlock& second_block) {
-    Parse(first, first_block);
-    Parse(second, second_block);
-  }
 };
 
 // The part that the formats without a fast path of their own share: splits text into lines.

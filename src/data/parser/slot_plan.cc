@@ -1,6 +1,5 @@
 #include "data/parser/slot_plan.h"
 
-#include <bit>
 #include <cstring>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -21,6 +20,7 @@ Token MakeToken(std::string_view prefix) {
   token.head = number::Load8(prefix.data());
   token.head_mask = prefix.size() >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * prefix.size())) - 1;
   token.head &= token.head_mask;
+  token.tail = token.head;
   if (prefix.size() > 8) {
     token.tail_at = token.length - 8;
     token.tail = number::Load8(prefix.data() + token.tail_at);
@@ -38,9 +38,9 @@ namespace portable {
 #if defined(__x86_64__)
 namespace v3 {
 #define REGATTA_FOLLOW_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
-#define REGATTA_FOLLOW_SSE
+#define REGATTA_FOLLOW_AVX2
 #include "data/parser/slot_follow.inc"
-#undef REGATTA_FOLLOW_SSE
+#undef REGATTA_FOLLOW_AVX2
 #undef REGATTA_FOLLOW_TARGET
 }  // namespace v3
 bool HasV3() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
@@ -133,11 +133,11 @@ void SlotPlan::Place(const std::vector<FieldRef>& refs, int slots) {
   }
 }
 
-SlotPlan::SlotPlan(Target target) : follow_one_(&portable::FollowOne), follow_two_(&portable::FollowTwo) {
+SlotPlan::SlotPlan(Target target) : follow_(&portable::FollowLine), scan_(&portable::ScanSeparators) {
 #if defined(__x86_64__)
   if (target == Target::kFastest && HasV3()) {
-    follow_one_ = &v3::FollowOne;
-    follow_two_ = &v3::FollowTwo;
+    follow_ = &v3::FollowLine;
+    scan_ = &v3::ScanSeparators;
   }
 #else
   static_cast<void>(target);

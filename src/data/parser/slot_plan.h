@@ -3,7 +3,6 @@
 // Invariant: a line that follows the plan is one that the plain path takes, with the same values.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "base/key.h"
 #include "data/parser/field_map.h"
 #include "data/parser/number.h"
+#include "data/parser/separator_index.h"
 
 namespace regatta::data {
 
@@ -24,7 +24,7 @@ class SlotPlan {
   };
 
   struct Token {
-    // The separator, name and colon in front of the value: up to 8 bytes, or two 8-byte words that overlap.
+    // The separator, name and colon in front of the value: up to 8 bytes (then tail = head), or two words that overlap.
     uint64_t head = 0, head_mask = 0;
     uint64_t tail = 0;
     uint32_t tail_at = 0;
@@ -48,27 +48,26 @@ class SlotPlan {
   void Clear() { runs_.clear(); }
   bool empty() const { return runs_.empty(); }
 
-  // Parses one or two lines at the same time and moves the pointers to their '\n'. False where any line does not follow
-  // the plan: then neither the pointers nor what the targets hold mean anything.
-  bool Follow(std::array<const char*, 1>& lines, const Targets* targets) const {
-    return follow_one_(lines, tokens_.data(), runs_.data(), runs_.data() + runs_.size(), targets);
+  // Parses the line at `p` and returns its '\n'; `separators` are the first tokens() of the text from there on. nullptr
+  // where the line does not follow the plan: then what the targets hold means nothing.
+  const char* Follow(const char* p, const char* const* separators, const Targets& targets) const {
+    return follow_(p, separators, tokens_.data(), runs_.data(), runs_.data() + runs_.size(), targets);
   }
-  bool Follow(std::array<const char*, 2>& lines, const Targets* targets) const {
-    return follow_two_(lines, tokens_.data(), runs_.data(), runs_.data() + runs_.size(), targets);
-  }
+  SeparatorIndex::ScanFn scan() const { return scan_; }
 
+  size_t tokens() const { return tokens_.size(); }
   size_t keys() const { return keys_; }
   size_t values() const { return values_; }
   const std::vector<uint32_t>& ends() const { return ends_; }  // of each slot's bag, from 0
 
  private:
-  template <size_t kLanes>
-  using FollowFn = bool (*)(std::array<const char*, kLanes>&, const Token*, const Run*, const Run*, const Targets*);
+  using FollowFn = const char* (*)(const char*, const char* const*, const Token*, const Run*, const Run*,
+                                   const Targets&);
 
   void Place(const std::vector<FieldRef>& refs, int slots);
 
-  FollowFn<1> follow_one_;
-  FollowFn<2> follow_two_;
+  FollowFn follow_;
+  SeparatorIndex::ScanFn scan_;
   std::vector<Token> tokens_;
   std::vector<Run> runs_;
   std::vector<uint32_t> ends_;

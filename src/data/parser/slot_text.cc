@@ -1,7 +1,6 @@
 #include "data/parser/slot_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "data/parser/field_map.h"
@@ -26,29 +25,9 @@ class SlotTextParser final : public Parser {
     if (it != schema.sparse_slots.end()) user_slot_ = static_cast<int>(it - schema.sparse_slots.begin());
   }
 
-  void Parse(std::string_view text, SampleBlock& block) override {
-    std::array<Lane, 1> lanes = {Lane{text.data(), text.data() + text.size(), &block}};
-    ParseLanes(lanes);
-  }
-
-  void ParseTwo(std::string_view first, SampleBlock& first_block, std::string_view second,
-                SampleBlock& second_block) override {
-    std::array<Lane, 2> lanes = {Lane{first.data(), first.data() + first.size(), &first_block},
-                                 Lane{second.data(), second.data() + second.size(), &second_block}};
-    ParseLanes(lanes);
-    for (const Lane& lane : lanes) {
-      std::array<Lane, 1> rest = {lane};
-      ParseLanes(rest);
-    }
-  }
+  void Parse(std::string_view text, SampleBlock& block) override;
 
  private:
-  // Text that is parsed side by side with that of other lanes.
-  struct Lane {
-    const char* p;
-    const char* end;
-    SampleBlock* block;
-  };
   // What a line that follows the plan is parsed into before it counts.
   struct Draft {
     uint64_t user = 0;
@@ -56,11 +35,7 @@ class SlotTextParser final : public Parser {
     float weight = 0;
   };
 
-  // Parses until one of the lanes is at its end.
-  template <size_t kLanes>
-  void ParseLanes(std::array<Lane, kLanes>& lanes);
-  template <size_t kLanes>
-  bool FollowPlan(std::array<Lane, kLanes>& lanes);
+  const char* FollowPlan(const char* p, SampleBlock& block);
   SlotPlan::Targets TargetsOf(Draft& draft, SampleBlock& block) const;
   void Accept(const Draft& draft, SampleBlock& block) const;
   const char* ParsePlainly(const char* p, const char* end, SampleBlock& block);
@@ -76,25 +51,22 @@ class SlotTextParser final : public Parser {
   int user_slot_ = -1;
 
   SlotPlan plan_;
+  SeparatorIndex separators_{plan_.scan()};
   uint32_t misses_ = 0;  // good lines in a row that did not follow a plan
 };
 
-template <size_t kLanes>
-void SlotTextParser::ParseLanes(std::array<Lane, kLanes>& lanes) {
-  for (Lane& lane : lanes) {
-    lane.block->slots = slots_;
-    lane.block->dense_dim = dense_dim_;
-  }
-  while (std::all_of(lanes.begin(), lanes.end(), [](const Lane& lane) { return lane.p < lane.end; })) {
-    if (!plan_.empty() && FollowPlan(lanes)) [[likely]] {
+void SlotTextParser::Parse(std::string_view text, SampleBlock& block) {
+  block.slots = slots_;
+  block.dense_dim = dense_dim_;
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  separators_.Start(p, end);
+  while (p < end) {
+    if (const char* const newline = plan_.empty() ? nullptr : FollowPlan(p, block); newline != nullptr) [[likely]] {
       misses_ = 0;
-      continue;
-    }
-    for (Lane& lane : lanes) {
-      std::array<Lane, 1> alone = {lane};
-      const bool follows = kLanes > 1 && !plan_.empty() && FollowPlan(alone);
-      lane.p = follows ? alone[0].p : ParsePlainly(lane.p, lane.end, *lane.block) + 1;
-      if (follows) misses_ = 0;
+      p = newline + 1;
+    } else {
+      p = ParsePlainly(p, end, block) + 1;
     }
   }
 }
@@ -106,32 +78,24 @@ SlotPlan::Targets SlotTextParser::TargetsOf(Draft& draft, SampleBlock& block) co
            block.values.Room(plan_.values())}};
 }
 
-// Moves every lane behind its line, or none; the blocks' columns grow only then.
-template <size_t kLanes>
-bool SlotTextParser::FollowPlan(std::array<Lane, kLanes>& lanes) {
-  std::array<Draft, kLanes> drafts;
-  std::array<SlotPlan::Targets, kLanes> targets;
-  std::array<const char*, kLanes> p;
-  for (size_t i = 0; i < kLanes; ++i) {
-    targets[i] = TargetsOf(drafts[i], *lanes[i].block);
-    p[i] = lanes[i].p;
-  }
-  if (!plan_.Follow(p, targets.data())) [[unlikely]]
-    return false;
-  for (const Draft& draft : drafts)
-    if (draft.weight < 0) return false;
-  for (size_t i = 0; i < kLanes; ++i) {
-    Accept(drafts[i], *lanes[i].block);
-    lanes[i].p = p[i] + 1;
-  }
-  return true;
+// The '\n' of the line, or nullptr: the block's columns grow only where the line follows the plan.
+const char* SlotTextParser::FollowPlan(const char* p, SampleBlock& block) {
+  const char* const* const separators = separators_.From(p, plan_.tokens());
+  if (separators == nullptr) return nullptr;
+  Draft draft;
+  const char* const newline = plan_.Follow(p, separators, TargetsOf(draft, block));
+  if (newline == nullptr || draft.weight < 0) return nullptr;
+  separators_.Pass(plan_.tokens());
+  Accept(draft, block);
+  return newline;
 }
 
 void SlotTextParser::Accept(const Draft& draft, SampleBlock& block) const {
   const uint32_t base = static_cast<uint32_t>(block.keys.size());
   uint32_t* const ends = block.ends.Room(static_cast<size_t>(slots_));
   const uint32_t* const planned = plan_.ends().data();
-  for (int slot = 0; slot < slots_; ++slot) ends[slot] = base + planned[slot];
+  const size_t slots = static_cast<size_t>(slots_);  // a copy: the loop's stores might be to the member
+  for (size_t slot = 0; slot < slots; ++slot) ends[slot] = base + planned[slot];
   block.ends.Added(static_cast<size_t>(slots_));
   block.keys.Added(plan_.keys());
   block.values.Added(plan_.values());

@@ -11,13 +11,6 @@
 namespace regatta::data {
 namespace {
 
-Schema CriteoSchema() {
-  Schema schema;
-  for (int i = 1; i <= 26; ++i) schema.sparse_slots.push_back(std::to_string(i));
-  schema.dense_dim = 13;
-  return schema;
-}
-
 Schema SmallSchema() {
   Schema schema;
   schema.sparse_slots = {"1", "2"};
@@ -233,49 +226,75 @@ TEST(SlotText, DecimalsAreTheNearestDoubleAsFloat) {
 }
 
 TEST(SlotPlan, PortableCodeGivesTheSameBits) {
-  Schema schema = SmallSchema();
-  const FieldMap fields = FieldMap::Make(schema).value();
-  const std::string lines = "click:1 d:0.00497512437811 1:1234567 2:99999999999\n" + std::string(kPadding, '9');
-  const std::string other = "click:0 d:-7.25 1:1 2:123456789012345\n" + std::string(kPadding, '9');
-  SlotPlan fast(SlotPlan::Target::kFastest), portable(SlotPlan::Target::kPortable);
-  for (SlotPlan* plan : {&fast, &portable}) {
-    ASSERT_TRUE(plan->Compile(std::string_view(lines).substr(0, lines.find('\n')), fields, 2));
-    uint64_t keys[2][2] = {};
-    float labels[2], dense[2];
-    SlotPlan::Targets targets[2];
-    for (int i = 0; i < 2; ++i) targets[i] = {keys[i], nullptr, {&labels[i], &dense[i], nullptr, nullptr}};
-    std::array<const char*, 2> p = {lines.data(), other.data()};
-    ASSERT_TRUE(plan->Follow(p, targets));
-    EXPECT_EQ(*p[0], '\n');
-    EXPECT_EQ(*p[1], '\n');
-    EXPECT_EQ(keys[0][0], 1234567u);
-    EXPECT_EQ(keys[0][1], 99999999999u);
-    EXPECT_EQ(keys[1][1], 123456789012345u);
-    EXPECT_EQ(dense[0], static_cast<float>(0.00497512437811));
-    EXPECT_EQ(dense[1], -7.25f);
-    EXPECT_EQ(labels[0], 1);
+  const FieldMap fields = FieldMap::Make(SmallSchema()).value();
+  const std::string planned = "click:1 d:0.00497512437811 1:1234567 2:99999999999";
+  const std::string text = planned + "\nclick:0 d:-7.25 1:1 2:1234567890123456\n" + std::string(kPadding, '9');
+  for (const SlotPlan::Target target : {SlotPlan::Target::kFastest, SlotPlan::Target::kPortable}) {
+    SlotPlan plan(target);
+    ASSERT_TRUE(plan.Compile(planned, fields, 2));
+    SeparatorIndex separators(plan.scan());
+    separators.Start(text.data(), text.data() + text.size() - kPadding);
+    uint64_t keys[2] = {};
+    float label = 0, dense = 0;
+    const SlotPlan::Targets targets = {keys, nullptr, {&label, &dense, nullptr, nullptr}};
+    const char* end = plan.Follow(text.data(), separators.From(text.data(), plan.tokens()), targets);
+    ASSERT_EQ(end, text.data() + planned.size());
+    EXPECT_EQ(keys[0], 1234567u);
+    EXPECT_EQ(keys[1], 99999999999u);
+    EXPECT_EQ(dense, static_cast<float>(0.00497512437811));
+    EXPECT_EQ(label, 1);
+    ASSERT_NE(plan.Follow(end + 1, separators.From(end + 1, plan.tokens()), targets), nullptr);
+    EXPECT_EQ(keys[1], 1234567890123456u);
+    EXPECT_EQ(dense, -7.25f);
+    EXPECT_EQ(label, 0);
   }
 }
 
-TEST(SlotText, TwoTextsSideBySideEqualOneAfterTheOther) {
-  std::string text;
-  for (int i = 0; i < 200; ++i) {
-    text += "click:" + std::to_string(i % 2) + " d:" + std::to_string(i) + ".5 1:" + std::to_string(i * 977);
-    text += i % 7 == 3 ? " 2:1 2:2\n" : i % 31 == 5 ? " 2:bad\n" : " 2:" + std::to_string(i) + "\n";
+// Every way in which a line can leave the plan, on both targets.
+TEST(SlotPlan, TakesOnlyLinesThatFollowIt) {
+  const FieldMap fields = FieldMap::Make(SmallSchema()).value();
+  const std::string planned = "click:1 other:x d:0.5 1:1234567 2:99";
+  const auto follows = [&](const std::string& line, SlotPlan::Target target) {
+    SlotPlan plan(target);
+    EXPECT_TRUE(plan.Compile(planned, fields, 2));
+    const std::string text = line + "\n" + planned + "\n" + std::string(kPadding, '9');
+    SeparatorIndex separators(plan.scan());
+    separators.Start(text.data(), text.data() + text.size() - kPadding);
+    uint64_t keys[2] = {};
+    float label = 0, dense = 0;
+    const char* const end = plan.Follow(text.data(), separators.From(text.data(), plan.tokens()),
+                                        {keys, nullptr, {&label, &dense, nullptr, nullptr}});
+    EXPECT_TRUE(end == nullptr || *end == '\n') << line;
+    return end != nullptr;
+  };
+  for (const SlotPlan::Target target : {SlotPlan::Target::kFastest, SlotPlan::Target::kPortable}) {
+    EXPECT_TRUE(follows("click:0 other:y!:z d:-1.25 1:18446744073709551615 2:0\r", target));
+    for (const char* const line : {"",
+                                   "click:1",
+                                   "click:1 other:x d:0.5 1:1",
+                                   "click:1 other:x d:0.5 1:1 2:",
+                                   "click:1 other:x d:0.5 1: 2:1",
+                                   "click:1 other:x d:0.5 1:1 2:1 ",
+                                   "click:1 other:x d:0.5 1:1 2:1 2:1",
+                                   " click:1 other:x d:0.5 1:1 2:1",
+                                   "click:1  other:x d:0.5 1:1 2:1",
+                                   "click:1 other:x d:0.5 1:1\t2:1",
+                                   "click:1 other: d:0.5 1:1 2:1",
+                                   "clicks:1 other:x d:0.5 1:1 2:1",
+                                   "click:1 others:x d:0.5 1:1 2:1",
+                                   "click:1 other:x d:0.5 2:1 1:1",
+                                   "click:1 other:x d:0.5 1:-1 2:1",
+                                   "click:1 other:x d:0.5 1:1x 2:1",
+                                   "click:1 other:x d:0.5 1:1\x01 2:1",
+                                   "click:1 other:x d:0.5 1:18446744073709551616 2:1",
+                                   "click:1 other:x d:0.5e1 1:1 2:1",
+                                   "click:1 other:x d:.5 1:1 2:1",
+                                   "click:1 other:x d:5. 1:1 2:1",
+                                   "click:x other:x d:0.5 1:1 2:1",
+                                   "click:1 other:x d:0.12345678901234567 1:1 2:1",
+                                   "click:1 other:x d:0.5 1:1 2:1\r\r"})
+      EXPECT_FALSE(follows(line, target)) << line;
   }
-  const SampleBlock whole = Parse(SmallSchema(), text);
-  const size_t cut = text.find('\n', text.size() / 3) + 1;
-  const std::string padded = text + std::string(kPadding, ' ');
-  auto parser = MakeSlotTextParser(SmallSchema()).value();
-  SampleBlock first, second;
-  parser->ParseTwo(std::string_view(padded).substr(0, cut), first,
-                   std::string_view(padded).substr(cut, text.size() - cut), second);
-  EXPECT_EQ(first.size + second.size, whole.size);
-  EXPECT_EQ(first.lines + second.lines, 200u);
-  EXPECT_EQ(first.bad_lines + second.bad_lines, whole.bad_lines);
-  Ids keys(first.keys.begin(), first.keys.end());
-  keys.insert(keys.end(), second.keys.begin(), second.keys.end());
-  EXPECT_EQ(keys, Ids(whole.keys.begin(), whole.keys.end()));
 }
 
 TEST(SlotText, RefusesASchemaThatNamesASlotTwice) {

@@ -17,12 +17,6 @@ const char* FindNewline(const char* begin, const char* end) {
 
 }  // namespace
 
-std::pair<std::string_view, std::string_view> Halves(std::string_view text) {
-  const size_t newline = text.find('\n', text.size() / 2);
-  if (newline == text.npos) return {text, {}};
-  return {text.substr(0, newline + 1), text.substr(newline + 1)};
-}
-
 LineSource::LineSource(size_t block_bytes, size_t max_line_bytes)
     : block_bytes_(block_bytes), max_line_bytes_(max_line_bytes), buffer_(block_bytes + kPadding + 1) {}
 

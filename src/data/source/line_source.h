@@ -28,9 +28,6 @@ struct ByteRange {
   uint64_t end = UINT64_MAX;
 };
 
-// `text` cut at the end of the line that its middle is in.
-std::pair<std::string_view, std::string_view> Halves(std::string_view text);
-
 class LineSource {
  public:
   LineSource(size_t block_bytes, size_t max_line_bytes);

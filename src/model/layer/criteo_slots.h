@@ -8,9 +8,8 @@ namespace regatta::model {
 
 // Reads sparse_inputs_slots (the label counts as one) and dense_input_dim.
 inline void DeclareCriteoSlots(base::Params& params, ModelSpec& spec) {
-  const int64_t slots = params.Int("sparse_inputs_slots", {2, 10'000}, 27) - 1;
-  for (int64_t slot = 1; slot <= slots; ++slot) spec.schema.sparse_slots.push_back(std::to_string(slot));
-  spec.schema.dense_dim = static_cast<int>(params.Int("dense_input_dim", {0, 100'000}, 13));
+  const int slots = static_cast<int>(params.Int("sparse_inputs_slots", {2, 10'000}, 27)) - 1;
+  spec.schema = data::CriteoSchema(slots, static_cast<int>(params.Int("dense_input_dim", {0, 100'000}, 13)));
 }
 
 inline int EmbeddingDim(base::Params& params) {

@@ -2,8 +2,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "table/checkpoint/block.h"
 #include "table/checkpoint/checkpoint_reader.h"
 #include "table/checkpoint/checkpoint_writer.h"
 #include "table/checkpoint/test_folder.h"
@@ -14,12 +19,25 @@ namespace {
 
 class CheckpointDamage : public testing::Test {
  protected:
+  // Few rows, because every damage is looked for in the whole save; every kind of extent, one of them of two blocks.
+  static constexpr int kRows = 40;
+
   void SetUp() override {
-    model_.FillRandom(300, 1);
-    RunState run;
-    run.blobs = {{"auc", std::string(5000, 'a')}};
-    ASSERT_TRUE(WriteCheckpoint(folder_ / "0", model_.view(), run).ok());
+    model_.FillRandom(kRows, 1);
+    ASSERT_TRUE(WriteCheckpoint(folder_ / "0", model_.view(), Run()).ok());
     bytes_ = base::ReadFile(data()).value();
+    for (size_t at = kDataHeaderBytes; at < bytes_.size();) {
+      Block block{at, {}};
+      std::memcpy(&block.header, bytes_.data() + at, sizeof block.header);
+      blocks_.push_back(block);
+      at = block.end();
+    }
+    ASSERT_EQ(blocks_.back().end(), bytes_.size());
+  }
+  static RunState Run() {
+    RunState run;
+    run.blobs = {{"auc", std::string(kBlockBytes + 100, 'a')}};
+    return run;
   }
   std::string data() const { return folder_ / "0/data-000"; }
 
@@ -39,25 +57,45 @@ class CheckpointDamage : public testing::Test {
     EXPECT_TRUE(absl::IsDataLoss(status)) << what << ": " << status;
   }
 
+  struct Block {
+    size_t begin;
+    BlockHeader header;
+    size_t payload() const { return begin + sizeof header; }
+    size_t end() const { return payload() + header.payload_bytes; }
+  };
+
   TestFolder folder_;
   TestModel model_, loaded_;
   std::string bytes_;
+  std::vector<Block> blocks_;  // in order of their begins
 };
 
 TEST_F(CheckpointDamage, EveryFlippedBitIsFound) {
+  // Every byte of the headers, and of each payload some: the first, the last and a few between.
+  std::vector<size_t> places;
+  for (size_t at = 0; at < kDataHeaderBytes; ++at) places.push_back(at);
+  for (const Block& block : blocks_) {
+    for (size_t at = block.begin; at < block.payload(); ++at) places.push_back(at);
+    const size_t step = std::max<size_t>(37, block.header.payload_bytes / 8);
+    for (size_t at = block.payload(); at < block.end(); at += step) places.push_back(at);
+    places.push_back(block.end() - 1);
+  }
   const int fd = open(data().c_str(), O_WRONLY);
-  for (size_t i = 0; i < bytes_.size(); i += 37) {
-    const char damaged = bytes_[i] ^ static_cast<char>(1 << (i % 8));
-    ASSERT_EQ(pwrite(fd, &damaged, 1, static_cast<off_t>(i)), 1);
-    ExpectFound(absl::StrCat("byte ", i));
-    ASSERT_EQ(pwrite(fd, &bytes_[i], 1, static_cast<off_t>(i)), 1);
+  for (const size_t at : places) {
+    const char damaged = bytes_[at] ^ static_cast<char>(1 << (at % 8));
+    ASSERT_EQ(pwrite(fd, &damaged, 1, static_cast<off_t>(at)), 1);
+    ExpectFound(absl::StrCat("byte ", at));
+    ASSERT_EQ(pwrite(fd, &bytes_[at], 1, static_cast<off_t>(at)), 1);
   }
   close(fd);
   EXPECT_TRUE(CheckpointReader::Open(folder_ / "0")->Verify().empty());
 }
 
 TEST_F(CheckpointDamage, EveryTruncationAndExtensionIsFound) {
-  for (size_t size = 0; size < bytes_.size(); size += 997) {
+  std::vector<size_t> sizes = {0, 1, kDataHeaderBytes, bytes_.size() - 1};
+  for (size_t size = 997; size < bytes_.size(); size += 997) sizes.push_back(size);
+  for (const Block& block : blocks_) sizes.push_back(block.begin);  // between two blocks nothing looks cut off
+  for (const size_t size : sizes) {
     ASSERT_EQ(truncate(data().c_str(), static_cast<off_t>(size)), 0);
     ExpectFound(absl::StrCat("size ", size));
     ASSERT_TRUE(base::WriteFileAtomically(data(), bytes_).ok());
@@ -86,11 +124,9 @@ TEST_F(CheckpointDamage, AMissingFileIsNamed) {
 // A file of another save has valid blocks; only the manifest knows that they are not its own.
 TEST_F(CheckpointDamage, AFileOfAnotherSaveIsFound) {
   TestModel other;
-  other.FillRandom(300, 1);
+  other.FillRandom(kRows, 1);
   other.FillDense(99);
-  RunState run;
-  run.blobs = {{"auc", std::string(5000, 'a')}};
-  ASSERT_TRUE(WriteCheckpoint(folder_ / "1", other.view(), run).ok());
+  ASSERT_TRUE(WriteCheckpoint(folder_ / "1", other.view(), Run()).ok());
   std::filesystem::copy_file(folder_ / "1/data-000", data(), std::filesystem::copy_options::overwrite_existing);
   ExpectFound("another save's file");
 }

@@ -90,28 +90,40 @@ absl::Status LoadShard(ShardCursor& cursor, const DataFile& file, const Task& ta
   }
 }
 
-// Reads one extent for its checks alone and adds its block headers to the file's checksum.
-absl::Status VerifyExtent(const DataFile& file, const Task& task, uint32_t& file_crc,
-                          const std::function<void(uint64_t)>& add) {
-  if (task.sparse) {
-    ShardCursor cursor(kReadWindow);
-    cursor.Start(file, ShardExtent{task.shard, task.extent}, task.sparse->row_width);
+// Reads extents of one file for their checks alone, adding their block headers to the file's checksum.
+class ExtentVerifier {
+ public:
+  ExtentVerifier(const DataFile& file, uint32_t file_crc, const std::function<void(uint64_t)>& add)
+      : file_(file), file_crc_(file_crc), add_(add) {}
+
+  absl::Status Verify(const Task& task) {
+    if (task.sparse == nullptr) {
+      blocks_.Start(file_, task.extent, task.item_bytes, task.items_per_block);
+      return Walk(blocks_, [this] { return blocks_.Next(); });
+    }
+    cursor_.Start(file_, ShardExtent{task.shard, task.extent}, task.sparse->row_width);
+    return Walk(cursor_.blocks(), [this] { return cursor_.NextBlock(); });
+  }
+  uint32_t file_crc() const { return file_crc_; }
+
+ private:
+  template <typename Next>
+  absl::Status Walk(const BlockReader& blocks, const Next& next) {
     while (true) {
-      ASSIGN_OR_RETURN(const bool more, cursor.NextBlock());
+      ASSIGN_OR_RETURN(const bool more, next());
       if (!more) return absl::OkStatus();
-      file_crc = cursor.blocks().header().AddTo(file_crc);
-      add(sizeof(BlockHeader) + cursor.blocks().header().payload_bytes);
+      file_crc_ = blocks.header().AddTo(file_crc_);
+      add_(sizeof(BlockHeader) + blocks.header().payload_bytes);
     }
   }
-  BlockReader blocks(kReadWindow);
-  blocks.Start(file, task.extent, task.item_bytes, task.items_per_block);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, blocks.Next());
-    if (!more) return absl::OkStatus();
-    file_crc = blocks.header().AddTo(file_crc);
-    add(sizeof(BlockHeader) + blocks.header().payload_bytes);
-  }
-}
+
+  const DataFile& file_;
+  uint32_t file_crc_;
+  const std::function<void(uint64_t)>& add_;
+  // Their windows serve all extents: most are far smaller.
+  ShardCursor cursor_{kReadWindow};
+  BlockReader blocks_{kReadWindow};
+};
 
 }  // namespace
 
@@ -205,7 +217,7 @@ std::vector<absl::Status> CheckpointReader::Verify(const Progress& progress) con
   uint64_t done = 0;
   const uint64_t total = manifest_->TotalBytes();
   const std::vector<std::vector<Task>> tasks = TasksByFile(*manifest_);
-  const auto add = [&](uint64_t bytes) {
+  const std::function<void(uint64_t)> add = [&](uint64_t bytes) {
     if (!progress) return;
     base::MutexLock lock(mu);
     done += bytes;
@@ -217,15 +229,15 @@ std::vector<absl::Status> CheckpointReader::Verify(const Progress& progress) con
   };
   (void)RunJobs(tasks.size(), [&](size_t file) {
     const std::string header = DataHeader(static_cast<uint32_t>(file));
-    uint32_t crc = base::Crc32c(header.data(), header.size());
+    ExtentVerifier verifier(*files_[file], base::Crc32c(header.data(), header.size()), add);
     bool whole = true;
     for (const Task& task : tasks[file]) {
-      absl::Status status = VerifyExtent(*files_[file], task, crc, add);
+      absl::Status status = verifier.Verify(task);
       if (status.ok()) continue;
       whole = false;
       report(task.sparse ? base::Annotate(status, absl::StrCat("table ", task.sparse->config.name)) : status);
     }
-    if (whole && crc != manifest_->files[file].crc)
+    if (whole && verifier.file_crc() != manifest_->files[file].crc)
       report(files_[file]->Damage(0, "the file's checksum is not the one of the manifest"));
     return absl::OkStatus();
   });
