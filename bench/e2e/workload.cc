@@ -152,20 +152,33 @@ std::string MultihotYaml(const std::string& data, int threads) {
          "table_parameters:\n  embedding: {accessor: {embedx_sgd_param: {name: adagrad}}}\n";
 }
 
-Workload::Workload(const std::string& folder, const std::string& yaml, int threads) {
+Workload::Workload(const std::string& folder, const std::string& yaml, int threads,
+                   const cluster::ClusterSpec& place) {
   const std::string config = folder + "/bench.yaml";
   CHECK(base::WriteFileAtomically(config, yaml).ok());
   runner::TrainArgs args;
   args.config = config;
-  auto job = worker::MakeJob(args, {});
+  auto job = worker::MakeJob(args, place);
   CHECK(job.ok()) << job.status();
   job_ = *std::move(job);
   auto data = worker::OpenData(*job_, worker::DataUse::kTrain);
   CHECK(data.ok()) << data.status();
   data_ = *std::move(data);
+  CHECK_EQ(worker::JoinServers(*job_), absl::OkStatus());
+  const auto communicator = job_->StartCommunicator(0);
+  CHECK(communicator.ok()) << communicator.status();
   train::TrainerOptions options;
   options.threads = threads;
-  trainer_ = std::make_unique<train::Trainer>(*job_->model, *job_->local, options);
+  trainer_ = std::make_unique<train::Trainer>(*job_->model, **communicator, options);
+}
+
+Workload::~Workload() {
+  if (job_->fleet != nullptr) job_->fleet->Stop(absl::OkStatus());
+}
+
+uint64_t Workload::wire_bytes() const {
+  if (job_->fleet == nullptr) return 0;
+  return job_->fleet->traffic().bytes_in.value() + job_->fleet->traffic().bytes_out.value();
 }
 
 void Workload::Fill(uint64_t rows) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cluster/cluster_spec.h"
 #include "train/trainer.h"
 #include "worker/job.h"
 
@@ -61,8 +62,9 @@ std::string MultihotYaml(const std::string& data, int threads);
 // A job and a trainer on it.
 class Workload {
  public:
-  // CHECKs: the benchmark's own files are never wrong.
-  Workload(const std::string& folder, const std::string& yaml, int threads);
+  // CHECKs: the benchmark's own files are never wrong. With a worker's place it joins the servers there.
+  Workload(const std::string& folder, const std::string& yaml, int threads, const cluster::ClusterSpec& place = {});
+  ~Workload();
 
   // Fills every table with the rows of ids [0, rows).
   void Fill(uint64_t rows);
@@ -70,6 +72,7 @@ class Workload {
   double Pass();
   uint64_t samples_a_pass() const { return samples_a_pass_; }  // of the last one
   uint64_t rows() const { return job_->tables.rows(); }
+  uint64_t wire_bytes() const;  // both ways, so far
 
  private:
   std::unique_ptr<worker::Job> job_;

@@ -5,7 +5,11 @@
 namespace regatta::comm {
 
 Async::Async(client::PsClient& client, int threads, uint64_t window)
-    : client_(client), window_(window), dense_(client, std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)) {
+    : client_(client),
+      window_(window),
+      dense_(client, {.merge = window == 0 ? 1 : static_cast<uint64_t>(threads),
+                      .window = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads),
+                      .fetch = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)}) {
   for (int t = 0; t < threads; ++t) {
     auto slot = std::make_unique<Slot>();
     for (uint64_t i = 0; i < std::max<uint64_t>(window, 1); ++i)

@@ -4,8 +4,8 @@
 
 namespace regatta::comm {
 
-DenseExchange::DenseExchange(client::PsClient& client, uint64_t window)
-    : client_(client), window_(std::max<uint64_t>(window, 1)), thread_([this] { Run(); }) {}
+DenseExchange::DenseExchange(client::PsClient& client, const DenseExchangeOptions& options)
+    : client_(client), options_(options), thread_([this] { Run(); }) {}
 
 DenseExchange::~DenseExchange() {
   {
@@ -33,7 +33,7 @@ std::shared_ptr<const std::vector<float>> DenseExchange::Latest() {
 
 absl::Status DenseExchange::Add(const base::StepGrads& grads) {
   base::MutexLock lock(mu_);
-  while (steps_ >= window_ && failure_.ok()) changed_.Wait(mu_);
+  while (steps_ >= std::max(options_.window, options_.merge) && failure_.ok()) changed_.Wait(mu_);
   RETURN_IF_ERROR(failure_);
   if (grads.dense.empty()) return absl::OkStatus();
   const bool first = steps_ == 0;
@@ -58,7 +58,10 @@ absl::Status DenseExchange::Add(const base::StepGrads& grads) {
 
 absl::Status DenseExchange::Finish() {
   base::MutexLock lock(mu_);
+  flushing_ = true;
+  changed_.NotifyAll();
   while ((steps_ > 0 || busy_) && failure_.ok()) changed_.Wait(mu_);
+  flushing_ = false;
   return failure_;
 }
 
@@ -67,15 +70,17 @@ void DenseExchange::Run() {
     base::StepGrads meta;
     {
       base::MutexLock lock(mu_);
-      while (steps_ == 0 && !stopping_) changed_.Wait(mu_);
+      while (!stopping_ && (steps_ == 0 || (steps_ < options_.merge && !flushing_))) changed_.Wait(mu_);
       if (stopping_) return;
       sending_.swap(sum_);
       meta = meta_;
+      since_fetch_ += steps_;
       steps_ = 0;
       busy_ = true;
       changed_.NotifyAll();
     }
-    const absl::Status status = Exchange(meta);
+    absl::Status status = Push(meta);
+    if (status.ok() && since_fetch_ >= options_.fetch) status = Fetch(meta);
     base::MutexLock lock(mu_);
     busy_ = false;
     if (!status.ok() && failure_.ok()) failure_ = status;
@@ -83,13 +88,19 @@ void DenseExchange::Run() {
   }
 }
 
-absl::Status DenseExchange::Exchange(const base::StepGrads& meta) {
+absl::Status DenseExchange::Push(const base::StepGrads& meta) {
   const base::DenseGrad piece{0, sending_};
   base::StepGrads grads = meta;
   grads.dense = {&piece, 1};
   client::Call call;
   client_.PushDense(grads, call);
+  return call.Wait();
+}
+
+absl::Status DenseExchange::Fetch(const base::StepGrads& meta) {
+  since_fetch_ = 0;
   auto values = std::make_shared<std::vector<float>>(sending_.size());
+  client::Call call;
   client_.PullDense({meta.pass, meta.step, base::StepKind::kTrain}, *values, call);
   RETURN_IF_ERROR(call.Wait());
   base::MutexLock lock(mu_);

@@ -1,6 +1,7 @@
-// The dense parameters of the modes that do not wait: gradients of all threads are added up and pushed in the
-// background, and every push brings fresh parameters back. While one exchange is under way the next gradients are
-// added. Thread-safety: all methods are concurrent but Start and Finish, which are called while no step is in flight.
+// The dense parameters of the modes that do not wait: gradients of `merge` steps (of all threads, as a rule) are added
+// up and pushed in the background, and every few steps fresh parameters are fetched. While one exchange is under way
+// the next gradients are added.
+// Thread-safety: all methods are concurrent but Start and Finish, which are called while no step is in flight.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,15 @@
 
 namespace regatta::comm {
 
+struct DenseExchangeOptions {
+  uint64_t merge = 1;   // steps that are pushed as one at least
+  uint64_t window = 1;  // an Add waits while so many steps have not been pushed
+  uint64_t fetch = 1;   // steps between two fetches
+};
+
 class DenseExchange {
  public:
-  // A Commit waits when `window` steps have not been pushed yet.
-  DenseExchange(client::PsClient& client, uint64_t window);
+  DenseExchange(client::PsClient& client, const DenseExchangeOptions& options);
   ~DenseExchange();
 
   // Fetches the parameters.
@@ -32,20 +38,23 @@ class DenseExchange {
 
  private:
   void Run();
-  absl::Status Exchange(const base::StepGrads& grads);
+  absl::Status Push(const base::StepGrads& meta);
+  absl::Status Fetch(const base::StepGrads& meta);
 
   client::PsClient& client_;
-  const uint64_t window_;
+  const DenseExchangeOptions options_;
   base::Mutex mu_;
   base::CondVar changed_;
   std::vector<float> sum_ ABSL_GUARDED_BY(mu_);
   base::StepGrads meta_ ABSL_GUARDED_BY(mu_);  // of what sum_ holds: the last step, all samples
   uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;    // in sum_
   bool busy_ ABSL_GUARDED_BY(mu_) = false;
+  bool flushing_ ABSL_GUARDED_BY(mu_) = false;  // what is there goes, however little
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const std::vector<float>> latest_ ABSL_GUARDED_BY(mu_);
   std::vector<float> sending_;  // the thread's
+  uint64_t since_fetch_ = 0;    // steps; the thread's
   std::thread thread_;
 };
 

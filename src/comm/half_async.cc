@@ -6,7 +6,7 @@ namespace regatta::comm {
 
 HalfAsync::HalfAsync(client::PsClient& client, int threads, int merge, uint64_t window)
     : client_(client),
-      dense_(client, std::max<uint64_t>(window, 1)),
+      dense_(client, {.merge = 1, .window = std::max<uint64_t>(window, 1), .fetch = 1}),
       group_(std::max(merge, 1), client.dense_size(), [this](const base::StepGrads& grads) { return Send(grads); }) {
   for (int t = 0; t < threads; ++t) slots_.push_back(std::make_unique<Slot>());
   for (uint64_t i = 0; i < std::max<uint64_t>(window, 1); ++i) pushes_.push_back(std::make_unique<client::Call>());
