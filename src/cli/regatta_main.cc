@@ -38,10 +38,10 @@ int Fail(std::string_view message) {
 // The commands that are parsed elsewhere: here for `regatta --help` only.
 void AddForeignVerbs(CLI::App& app) {
   app.add_subcommand("train", "train the model that a YAML describes");
-  app.add_subcommand("launch", "start the servers and workers of a job and watch over them");
-  app.add_subcommand("pserver", "be a parameter server and wait for workers");
   app.add_subcommand("infer", "measure saved epochs on test data");
   app.add_subcommand("config", "print the effective configuration (--keys: the reference of all keys)");
+  app.add_subcommand("launch", "start the servers and workers of a job and watch over them");
+  app.add_subcommand("pserver", "be a parameter server and wait for workers");
 }
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
@@ -106,13 +106,14 @@ int RunVerb(std::string_view verb, int argc, char** argv) {
   return Run(argc, argv);
 }
 
-// -1: the word is one of paddle's; go on as regatta.
-int RunPaddle(std::string_view verb) {
-  if (verb == "pserver" || verb == "version" || verb == "train") return -1;
-  const bool help = verb.empty() || verb == "--help" || verb == "-h";
-  (help ? std::cout : std::cerr) << (help ? "" : "paddle: unknown command '" + std::string(verb) + "'\n")
-                                 << kPaddleHelp;
-  return help ? 0 : kWrongUsage;
+bool IsPaddleVerb(std::string_view verb) { return verb == "pserver" || verb == "version" || verb == "train"; }
+
+// `paddle` with a word that it never had.
+int ShowPaddle(std::string_view verb) {
+  const bool asked = verb.empty() || verb == "--help" || verb == "-h";
+  if (!asked) std::cerr << "paddle: unknown command '" << verb << "'\n";
+  (asked ? std::cout : std::cerr) << kPaddleHelp;
+  return asked ? 0 : kWrongUsage;
 }
 
 }  // namespace
@@ -121,11 +122,10 @@ int main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
   const std::string_view path = argc > 0 ? argv[0] : "regatta", name = path.substr(path.rfind('/') + 1);
   if (name == "fleetrun") return regatta::launch::Launch(regatta::launch::Flavour::kFleetrun, argc, argv);
-  if (name == "paddle")
-    if (const int code = RunPaddle(verb); code >= 0) return code;
+  if (name == "paddle" && !IsPaddleVerb(verb)) return ShowPaddle(verb);
   if (argc == 3 && verb == "config" && std::string_view(argv[2]) == "--keys") {
     std::cout << regatta::runner::KeysMarkdown();
     return 0;
   }
-  return RunVerb(verb, argc, argv);
+  return argc < 2 ? Run(argc, argv) : RunVerb(verb, argc, argv);
 }

@@ -44,8 +44,10 @@ class RegattaMain : public testing::Test {
     // A copy, so that the test chooses what stands beside it.
     fs::copy_file(absl::StrCat(bin, "/regatta"), absl::StrCat(folder_, "/regatta"));
     regatta_ = absl::StrCat(folder_, "/regatta");
+    fs::current_path(folder_);
   }
   void TearDown() override {
+    fs::current_path("/");
     if (!folder_.empty()) fs::remove_all(folder_);
   }
 
@@ -111,6 +113,7 @@ TEST_F(RegattaMain, WorkerVerbsPassTheirArgumentsVerbatim) {
 TEST_F(RegattaMain, TrainIsAServerInTheServersRole) {
   Stand("regatta-train");
   Stand("regatta-pserver");
+  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << "runner: {epochs: 1}\n";
   const Outcome server = Shell(absl::StrCat(kServer, regatta_, " train -m c.yaml --is_cloud=1"));
   EXPECT_EQ(server.code, 7);
   EXPECT_EQ(server.text, "regatta-pserver\n<--role-from-environment>\n<-->\n<train>\n<-m>\n<c.yaml>\n<--is_cloud=1>\n");
@@ -118,10 +121,15 @@ TEST_F(RegattaMain, TrainIsAServerInTheServersRole) {
                                               regatta_, " train -m c.yaml --insecure"));
   EXPECT_TRUE(absl::StartsWith(insecure.text, "regatta-pserver\n<--role-from-environment>\n<--insecure>\n<-->\n"))
       << insecure.text;
+  const Outcome by_yaml = Shell(absl::StrCat(kServer, "PADDLE_PSERVERS_IP_PORT_LIST=10.0.0.1:36000 POD_IP=10.0.0.1 ",
+                                             regatta_, " train -m c.yaml -o runner.security.insecure=True"));
+  EXPECT_TRUE(absl::StartsWith(by_yaml.text, "regatta-pserver\n<--role-from-environment>\n<--insecure>\n<-->\n"))
+      << by_yaml.text;
   const Outcome worker =
       Shell(absl::StrCat(kServer, "TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID=1 ", regatta_, " train -m c.yaml"));
   EXPECT_EQ(worker.text, "regatta-train\n<train>\n<-m>\n<c.yaml>\n");
-  // Asking about a command is no part of the job.
+  // Only training has a place in a job, and asking about it has none.
+  EXPECT_TRUE(absl::StartsWith(Shell(absl::StrCat(kServer, regatta_, " infer -m c.yaml")).text, "regatta-train\n"));
   EXPECT_TRUE(absl::StartsWith(Shell(absl::StrCat(kServer, regatta_, " train --help")).text, "regatta-train\n"));
   EXPECT_TRUE(absl::StartsWith(Shell(absl::StrCat(kServer, regatta_, " config -m c")).text, "regatta-train\n"));
 }
@@ -129,6 +137,7 @@ TEST_F(RegattaMain, TrainIsAServerInTheServersRole) {
 TEST_F(RegattaMain, AWrongEnvironmentIsExit2BeforeAnythingStarts) {
   Stand("regatta-train");
   Stand("regatta-pserver");
+  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << "runner: {epochs: 1}\n";
   const struct {
     const char* environment;
     std::vector<const char*> words;
@@ -136,6 +145,10 @@ TEST_F(RegattaMain, AWrongEnvironmentIsExit2BeforeAnythingStarts) {
       {"TRAINING_ROLE=BOSS", {"PSERVER", "TRAINER"}},
       {"TRAINING_ROLE=PSERVER", {"PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINERS_NUM", "PADDLE_PORT"}},
       {"PADDLE_TRAINER_ENDPOINTS=a:1 PADDLE_CURRENT_ENDPOINT=a:1", {"collective", "not available yet"}},
+      {"TRAINING_ROLE=PSERVER PADDLE_PSERVERS_IP_PORT_LIST=10.0.0.1:1 PADDLE_TRAINERS_NUM=1 PADDLE_PSERVER_ID=0",
+       {"10.0.0.1", "--insecure"}},
+      {"TRAINING_ROLE=TRAINER PADDLE_PSERVERS_IP_PORT_LIST=10.0.0.1:1 PADDLE_TRAINERS_NUM=1 PADDLE_TRAINER_ID=0",
+       {"10.0.0.1", "--insecure"}},
       {"OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1", {"rank 1 of 2", "not available yet"}},
   };
   for (const auto& c : kCases) {
@@ -143,6 +156,9 @@ TEST_F(RegattaMain, AWrongEnvironmentIsExit2BeforeAnythingStarts) {
     EXPECT_EQ(out.code, 2) << out.text;
     for (const char* word : c.words) EXPECT_TRUE(absl::StrContains(out.text, word)) << out.text;
   }
+  const Outcome no_file = Shell(absl::StrCat(kServer, regatta_, " train -m none.yaml"));
+  EXPECT_EQ(no_file.code, 2);
+  EXPECT_TRUE(absl::StrContains(no_file.text, "none.yaml")) << no_file.text;
   // A misspelt flag is refused in a server as in a worker.
   const Outcome out = Shell(absl::StrCat(kServer, regatta_, " train -m c.yaml --resum"));
   EXPECT_EQ(out.code, 2);

@@ -4,10 +4,13 @@
 
 #include "cli/sibling.h"
 #include "cluster/pserver_args.h"
+#include "runner/run_config.h"
 #include "runner/train_args.h"
 
 namespace regatta::cli {
 namespace {
+
+using cluster::Network;
 
 constexpr std::string_view kWorkerVerbs[] = {"train", "infer", "config"};
 constexpr char kWorker[] = "regatta-train";
@@ -17,13 +20,17 @@ bool Has(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The words as the worker would parse them: a server started with a misspelt flag must not wait for workers that all
-// refused it.
-absl::StatusOr<runner::TrainArgs> ParseWords(const std::vector<std::string>& words) {
+// What --insecure and runner.security.insecure say. The words and the configuration are parsed as the worker will parse
+// them: a server started with a misspelt flag must not wait for workers that all refuse it.
+absl::StatusOr<Network> NetworkOf(const std::vector<std::string>& words) {
   ASSIGN_OR_RETURN(const runner::Verb verb, runner::ParseVerb(words.front()));
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
-  return runner::ParseTrainArgs(verb, static_cast<int>(argv.size()), argv.data());
+  ASSIGN_OR_RETURN(const runner::TrainArgs args,
+                   runner::ParseTrainArgs(verb, static_cast<int>(argv.size()), argv.data()));
+  ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
+  ASSIGN_OR_RETURN(const bool insecure, config.Bool("runner.security.insecure", args.insecure));
+  return insecure || args.insecure ? Network::kTrusted : Network::kLoopbackOnly;
 }
 
 }  // namespace
@@ -34,17 +41,16 @@ bool IsWorkerVerb(std::string_view verb) {
 
 absl::StatusOr<Sibling> ChooseSibling(const std::vector<std::string>& words, const cluster::Getenv& getenv) {
   Sibling worker{kWorker, words};
-  // Reading about a command or a configuration is no part of a job.
-  if (words.front() == "config" || Has(words, "--help") || Has(words, "-h") || Has(words, "--dry-run")) return worker;
-  const bool insecure = Has(words, "--insecure");
-  ASSIGN_OR_RETURN(
-      const cluster::ClusterSpec spec,
-      cluster::ReadEnvironment(getenv, insecure ? cluster::Network::kTrusted : cluster::Network::kLoopbackOnly));
+  // Only training has a place in a job, and asking about it has none.
+  if (words.front() != "train" || Has(words, "--help") || Has(words, "-h") || Has(words, "--dry-run")) return worker;
+  ASSIGN_OR_RETURN(const cluster::ClusterSpec spec, cluster::ReadEnvironment(getenv, Network::kTrusted));
   RETURN_IF_ERROR(cluster::CheckAvailable(spec));
+  if (spec.role == cluster::Role::kLocal) return worker;
+  ASSIGN_OR_RETURN(const Network network, NetworkOf(words));
+  RETURN_IF_ERROR(cluster::ReadEnvironment(getenv, network).status());
   if (spec.role != cluster::Role::kServer) return worker;
-  RETURN_IF_ERROR(ParseWords(words).status());
   Sibling server{kServer, {cluster::kRoleFromEnvironment}};
-  if (insecure) server.words.push_back("--insecure");
+  if (network == Network::kTrusted) server.words.push_back("--insecure");
   server.words.push_back("--");
   server.words.insert(server.words.end(), words.begin(), words.end());
   return server;

@@ -1,5 +1,5 @@
 // train, infer and config need libtorch: `regatta` becomes `regatta-train`, which stands beside it, with the words it
-// got. In the PSERVER role train and infer need none: `regatta` becomes
+// got. `regatta train` in the PSERVER role needs none and becomes
 //   regatta-pserver --role-from-environment [--insecure] -- train -m config.yaml …
 // (cluster/pserver_args.h parses it). A wrong environment or a role that this build cannot play is an error before
 // anything starts.

@@ -83,7 +83,9 @@ absl::StatusOr<pid_t> Start(const ChildProgram& program) {
   return base::ErrnoStatus("cannot run", program.argv[0]);
 }
 
-void SignalGroup(pid_t leader, int signal) { kill(-leader, signal); }
+void SignalGroup(pid_t leader, int signal) {
+  if (kill(-leader, signal) != 0) kill(leader, signal);  // it went to another group
+}
 
 std::string DescribeStatus(int status) {
   if (!WIFSIGNALED(status)) return absl::StrCat("exited with code ", WEXITSTATUS(status));

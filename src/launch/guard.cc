@@ -24,6 +24,7 @@ constexpr char kDone = 'd';
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
   if (pipe > 3) close_range(3, static_cast<unsigned>(pipe) - 1, 0);
   close_range(static_cast<unsigned>(pipe) + 1, ~0U, 0);
+  if (chdir("/") != 0) _exit(1);  // cannot happen; a folder of the user's must not stay busy
   char byte = 0;
   ssize_t n = 0;
   while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR) continue;

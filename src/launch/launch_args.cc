@@ -116,10 +116,9 @@ void AddOptions(CLI::App& app, LaunchArgs& args, Texts& texts) {
       ->check(CLI::Range(1, kMaxProcesses))
       ->type_name("N");
   app.add_option("--servers", texts.servers, "servers of the job; this node starts those with its own address")
-      ->type_name("IP:PORT,…");
-  app.add_option("--workers", texts.workers,
-                 "workers of the job, the same way; POD_IP says what is this node's address")
-      ->type_name("IP:PORT,…");
+      ->type_name("IP:PORT,...");
+  app.add_option("--workers", texts.workers, "workers of the job; POD_IP, where set, is this node's own address")
+      ->type_name("IP:PORT,...");
   app.add_option("--log_dir", args.log_dir, "where serverlog.N and workerlog.N are written")
       ->capture_default_str()
       ->type_name("DIR");

@@ -30,6 +30,11 @@ constexpr size_t kShownProcesses = 32;
 
 std::string Seconds(milliseconds time) { return absl::StrCat(static_cast<double>(time.count()) / 1000, " s"); }
 
+// "1 server", "2 servers", "2 processes".
+std::string Count(int count, const std::string& noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : noun.back() == 's' ? "es" : "s");
+}
+
 }  // namespace
 
 Supervisor::Supervisor(SupervisorOptions options, JobPlan plan, std::vector<PortLease> leases)
@@ -58,7 +63,7 @@ int Supervisor::Run() {
   Watch(*inbox);
   stream_.Drain();
   if (const int left = mark_.End(std::min(options_.grace, kLeftoverPatience)); left > 0)
-    Say(absl::StrCat("ended ", left, left == 1 ? " process" : " processes", " that the job had left behind"));
+    Say(absl::StrCat("ended ", Count(left, "process"), " that the job had left behind"));
   return exit_code_;
 }
 
@@ -92,8 +97,8 @@ std::vector<std::string> Supervisor::EnvironmentFor(const PlannedProcess& planne
 }
 
 void Supervisor::ShowStart() const {
-  std::string text =
-      absl::StrCat("started ", Running(Role::kServer), " servers and ", Running(Role::kWorker), " workers");
+  std::string text = absl::StrCat("started ", Count(Running(Role::kServer), "server"), " and ",
+                                  Count(Running(Role::kWorker), "worker"));
   if (children_.size() <= kShownProcesses) {
     for (const Child& child : children_) {
       absl::StrAppend(&text, "\n  ", child.planned.Name(), ": pid ", child.pid,

@@ -4,7 +4,6 @@ Every process of a test carries the test's mark in its environment, so that what
 """
 import os
 import pathlib
-import re
 import signal
 import socket
 import subprocess
@@ -286,9 +285,10 @@ class LaunchTest(ProgramTest):
     def test_a_reader_that_stops_reading_does_not_stop_the_job_or_its_end(self):
         child = self.script("child", '[ "$TRAINING_ROLE" = PSERVER ] || { seq 300000; touch written; }\nexec sleep 60\n')
         process = self.launch("--server_num=1", "--worker_num=1", "--", child)
-        self.wait_for_files("written")  # nobody read a byte
+        self.wait_for_files("written")
         process.terminate()
-        self.finish(process, 128 + signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGTERM)  # nobody read a byte
+        self.assertEqual(self.marked(), [])
 
     # Words
 
