@@ -20,23 +20,46 @@ Async::Async(client::PsClient& client, int threads, uint64_t window)
 
 absl::Status Async::BeginPass(const base::PassKeys& keys) {
   pass_ = keys.pass;
+  for (const auto& slot : slots_) {
+    for (Fetch& fetch : slot->fetches) {
+      RETURN_IF_ERROR(fetch.call.Wait());
+      fetch.step.reset();
+    }
+  }
   return dense_.Start(keys.kind);
 }
 
-absl::Status Async::Prefetch(const base::StepKeys&) { return absl::OkStatus(); }
+// At most one step ahead: with the pushes under way, a pull is stale by that much more.
+absl::Status Async::Prefetch(const base::StepKeys& keys) {
+  if (keys.kind == base::StepKind::kInfer) return absl::OkStatus();
+  Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
+  Fetch& next = slot.fetches[slot.present ^ 1];
+  RETURN_IF_ERROR(next.call.Wait());  // one that nobody came for
+  Start(next, keys);
+  return absl::OkStatus();
+}
+
+void Async::Start(Fetch& fetch, const base::StepKeys& keys) {
+  fetch.step = keys.step;
+  client_.Pull({pass_, keys.step, keys.kind}, keys.tables, fetch.rows.Reserve(client_, keys.tables), fetch.call);
+}
 
 absl::Status Async::Pull(const base::StepKeys& keys, base::StepRows* rows) {
   Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
-  client_.Pull({pass_, keys.step, keys.kind}, keys.tables, slot.rows.Reserve(client_, keys.tables), slot.pull);
+  // The trainer has announced the step after this one already: this one's rows are in the present place.
+  Fetch& fetch = slot.fetches[slot.present];
+  if (fetch.step != keys.step) Start(fetch, keys);
   slot.dense = dense_.Latest();
-  RETURN_IF_ERROR(slot.pull.Wait());
-  rows->tables = slot.rows.views();
+  RETURN_IF_ERROR(fetch.call.Wait());
+  rows->tables = fetch.rows.views();
   rows->dense = *slot.dense;
   return absl::OkStatus();
 }
 
 absl::Status Async::Commit(const base::StepGrads& grads) {
   Slot& slot = *slots_[static_cast<size_t>(grads.thread)];
+  slot.fetches[slot.present].step.reset();
+  slot.present ^= 1;
   client::Call& call = *slot.pushes[slot.next_push];
   slot.next_push = (slot.next_push + 1) % slot.pushes.size();
   RETURN_IF_ERROR(call.Wait());  // of the step a window ago

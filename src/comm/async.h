@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "client/ps_client.h"
@@ -18,19 +19,28 @@ class Async : public Communicator {
   Async(client::PsClient& client, int threads, uint64_t window);
 
   absl::Status BeginPass(const base::PassKeys& keys) override;
+  bool prefetches() const override { return window_ > 0; }
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;
   absl::Status EndPass() override;
 
  private:
-  struct Slot {
+  // Rows on their way, or in use by a step.
+  struct Fetch {
     RowBuffers rows;
-    client::Call pull;
+    client::Call call;
+    std::optional<uint64_t> step;
+  };
+  struct Slot {
+    Fetch fetches[2];  // the present step's and the next one's
+    int present = 0;
     std::vector<std::unique_ptr<client::Call>> pushes;  // a ring of the window
     size_t next_push = 0;
     std::shared_ptr<const std::vector<float>> dense;
   };
+
+  void Start(Fetch& fetch, const base::StepKeys& keys);
 
   client::PsClient& client_;
   const uint64_t window_;

@@ -15,7 +15,10 @@ class Communicator {
   virtual ~Communicator() = default;
 
   virtual absl::Status BeginPass(const base::PassKeys& keys) = 0;
-  // The step's keys are known: starts what the mode's contract allows. Never changes a result.
+  // Whether Prefetch starts anything; where it does not, the trainer takes no batch ahead of its turn.
+  virtual bool prefetches() const { return false; }
+  // The keys of the thread's next step are known, while its present one is not committed: starts what the mode's
+  // contract allows.
   virtual absl::Status Prefetch(const base::StepKeys& keys) = 0;
   // Afterwards *rows views a row per key of every table, and the dense parameters, until the thread's Commit (in
   // inference: its next Pull).

@@ -59,6 +59,15 @@ absl::StatusOr<std::unique_ptr<PlannedBatch>> PlanQueue::Next() {
     if (!status_.ok()) return status_;
     return std::unique_ptr<PlannedBatch>();
   }
+  return TakeLocked();
+}
+
+std::unique_ptr<PlannedBatch> PlanQueue::TryNext() {
+  base::MutexLock lock(mu_);
+  return ready_.empty() ? nullptr : TakeLocked();
+}
+
+std::unique_ptr<PlannedBatch> PlanQueue::TakeLocked() {
   auto batch = std::move(ready_.front());
   ready_.pop_front();
   changed_.NotifyAll();

@@ -30,6 +30,8 @@ class PlanQueue {
   absl::Status Start(const base::DataPosition& done);
   // The next batch in order, or nullptr at the end of the pass.
   absl::StatusOr<std::unique_ptr<PlannedBatch>> Next();
+  // The next batch if it is there already; nullptr where it would have to be waited for, or at the end.
+  std::unique_ptr<PlannedBatch> TryNext();
   void Recycle(std::unique_ptr<PlannedBatch> batch);
   // Ends the pass, finished or not. Afterwards no thread of it is left.
   absl::Status Stop();
@@ -37,6 +39,7 @@ class PlanQueue {
  private:
   void Run();
   std::unique_ptr<PlannedBatch> FreeBatch();
+  std::unique_ptr<PlannedBatch> TakeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
   data::Dataset& dataset_;

@@ -21,12 +21,21 @@ PullStage::PullStage(const model::ModelSpec& spec, comm::Communicator& communica
   leaves_.resize(spec.embeddings.size());
 }
 
-absl::Status PullStage::Run(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
+base::StepKeys PullStage::KeysOf(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
   for (size_t i = 0; i < keys_.size(); ++i) keys_[i] = planned.plan.For(static_cast<int>(i));
+  return {.step = step, .thread = thread_, .kind = kind, .tables = keys_};
+}
+
+absl::Status PullStage::Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
+  metrics::TraceSpan span(tracer_, "prefetch");
+  return communicator_.Prefetch(KeysOf(planned, kind, step));
+}
+
+absl::Status PullStage::Run(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
   base::StepRows rows;
   {
     metrics::TraceSpan span(tracer_, "pull");
-    RETURN_IF_ERROR(communicator_.Pull({.step = step, .thread = thread_, .kind = kind, .tables = keys_}, &rows));
+    RETURN_IF_ERROR(communicator_.Pull(KeysOf(planned, kind, step), &rows));
   }
   rows_ = rows.tables;
   metrics::TraceSpan span(tracer_, "gather");

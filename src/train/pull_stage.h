@@ -17,6 +17,8 @@ class PullStage {
  public:
   PullStage(const model::ModelSpec& spec, comm::Communicator& communicator, int thread, metrics::Tracer* tracer);
 
+  // The batch is this thread's next one.
+  absl::Status Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
   // Afterwards leaves() and parameters() hold the step's values and require gradients in training.
   absl::Status Run(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
 
@@ -27,6 +29,7 @@ class PullStage {
   std::span<const int64_t> parameter_offsets() const { return offsets_; }
 
  private:
+  base::StepKeys KeysOf(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
   void Fill(int embedding, const PlannedBatch& planned, base::RowsView<const float> rows);
   void Bind(std::span<const float> dense, base::StepKind kind);
 

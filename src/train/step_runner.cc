@@ -15,6 +15,10 @@ class StepRunner::Impl {
         pull_(model.spec(), communicator, options.thread, options.tracer),
         push_(model.spec(), communicator, options.thread, options.clip_by_norm, options.tracer) {}
 
+  absl::Status Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
+    return pull_.Prefetch(planned, kind, step);
+  }
+
   absl::StatusOr<StepResult> Run(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
     const bool training = kind == base::StepKind::kTrain;
     torch::AutoGradMode grad_mode(training);
@@ -69,6 +73,10 @@ class StepRunner::Impl {
 StepRunner::StepRunner(const model::Model& model, comm::Communicator& communicator, const StepOptions& options)
     : impl_(std::make_unique<Impl>(model, communicator, options)) {}
 StepRunner::~StepRunner() = default;
+
+absl::Status StepRunner::Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
+  return impl_->Prefetch(planned, kind, step);
+}
 
 absl::StatusOr<StepResult> StepRunner::Train(const PlannedBatch& planned, uint64_t step) {
   return impl_->Run(planned, base::StepKind::kTrain, step);

@@ -33,6 +33,8 @@ class StepRunner {
   StepRunner(const model::Model& model, comm::Communicator& communicator, const StepOptions& options);
   ~StepRunner();
 
+  // The batch is the thread's next one: its rows may be fetched while the present one is worked on.
+  absl::Status Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
   // A loss that is not finite is DATA_LOSS: nothing of the step is committed.
   absl::StatusOr<StepResult> Train(const PlannedBatch& planned, uint64_t step);
   absl::StatusOr<StepResult> Infer(const PlannedBatch& planned, uint64_t step);

@@ -27,15 +27,17 @@ class Trainer::Pass {
     StepRunner runner(
         trainer_.model_, trainer_.communicator_,
         {.thread = thread, .clip_by_norm = trainer_.options_.clip_by_norm, .tracer = trainer_.options_.tracer});
+    std::unique_ptr<PlannedBatch> ahead;
     while (Enter()) {
       const auto start = std::chrono::steady_clock::now();
-      auto planned = queue_.Next();
+      auto planned = ahead == nullptr ? queue_.Next() : std::move(ahead);
       const double read_seconds = SecondsSince(start);
       if (!planned.ok() || *planned == nullptr) {
         Leave(planned.status(), Leaving::kLastBatch);
         return;
       }
-      absl::Status status = Step(runner, **planned, read_seconds);
+      absl::Status status = LookAhead(runner, ahead);
+      if (status.ok()) status = Step(runner, **planned, read_seconds);
       queue_.Recycle(*std::move(planned));
       Leave(status, Leaving::kOneStep);
     }
@@ -63,6 +65,14 @@ class Trainer::Pass {
   void AwaitWindow(uint64_t batch) {
     base::MutexLock lock(mu_);
     while (batch >= position_.low + base::DataPosition::kWindow && status_.ok()) changed_.Wait(mu_);
+  }
+
+  // Where the mode fetches ahead, takes the thread's next batch if it is there and starts fetching its rows.
+  absl::Status LookAhead(StepRunner& runner, std::unique_ptr<PlannedBatch>& ahead) {
+    if (!trainer_.communicator_.prefetches()) return absl::OkStatus();
+    ahead = queue_.TryNext();
+    if (ahead == nullptr) return absl::OkStatus();
+    return runner.Prefetch(*ahead, kind_, first_step_ + ahead->batch->index);
   }
 
   absl::Status Step(StepRunner& runner, const PlannedBatch& planned, double read_seconds) {

@@ -56,8 +56,9 @@ absl::StatusOr<cluster::ClusterSpec> PlaceOf(const runner::TrainArgs& args) {
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
   ASSIGN_OR_RETURN(const bool insecure, config.Bool("runner.security.insecure", false));
   ASSIGN_OR_RETURN(cluster::ClusterSpec place,
-                   cluster::ReadEnvironment(cluster::ProcessEnvironment(),
-                                            insecure ? cluster::Network::kTrusted : cluster::Network::kLoopbackOnly));
+                   cluster::ReadEnvironment(cluster::ProcessEnvironment(), insecure || args.insecure
+                                                                               ? cluster::Network::kTrusted
+                                                                               : cluster::Network::kLoopbackOnly));
   RETURN_IF_ERROR(cluster::CheckAvailable(place));
   if (place.role == cluster::Role::kServer)
     return absl::InvalidArgumentError(
