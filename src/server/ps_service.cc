@@ -116,6 +116,8 @@ absl::Status PsService::ServeLane(grpc::ServerContext*, wire::LaneStream* stream
     request.Clear();
     if (!stream->Write(reply)) break;
   }
+  // A worker that ends says goodbye before it closes its lanes; this one was killed, or its network is gone.
+  hosted->roster().Lose(static_cast<int>(hello.worker().rank()), "its connection broke");
   return absl::OkStatus();
 }
 

@@ -1,11 +1,7 @@
 """Jobs of real processes, started by `regatta launch`: every mode ends well, sync is reproducible, saves go anywhere."""
 import os
-import re
-import sys
-import pathlib
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
-from program import ProgramTest, main  # noqa: E402
+from cluster import ProgramTest, main
 
 
 class ModesTest(ProgramTest):
