@@ -159,6 +159,34 @@ TEST(DenseTable, BadConfigsAreRefusedByName) {
   refused(Config("std_adagrad"), "decayed_adagrad");
 }
 
+// Servers hold blocks: together they are the whole table, bit for bit.
+TEST(DenseTable, BlocksStepAsTheWholeDoes) {
+  const DenseTableConfig config = Config("adam");
+  auto whole = Make(config);
+  const int64_t size = whole->size();
+  std::vector<float> grads(static_cast<size_t>(size));
+  for (size_t i = 0; i < grads.size(); ++i) grads[i] = static_cast<float>(i % 13) - 6;
+  std::vector<std::unique_ptr<DenseTable>> blocks;
+  for (int64_t b = 0; b < 3; ++b)
+    blocks.push_back(DenseTable::CreateBlock(config, size * b / 3, size * (b + 1) / 3).value());
+  for (int step = 0; step < 4; ++step) {
+    ASSERT_TRUE(PushAll(*whole, grads).ok());
+    for (int64_t b = 0; b < 3; ++b) {
+      const std::vector<float> part(grads.begin() + size * b / 3, grads.begin() + size * (b + 1) / 3);
+      ASSERT_TRUE(PushAll(*blocks[static_cast<size_t>(b)], part).ok());
+    }
+  }
+  std::vector<float> joined;
+  for (const auto& block : blocks) joined.insert(joined.end(), block->Values().begin(), block->Values().end());
+  EXPECT_EQ(joined, std::vector<float>(whole->Values().begin(), whole->Values().end()));
+  EXPECT_FALSE(DenseTable::CreateBlock(config, 1, size + 1).ok());
+
+  const std::vector<float> before = joined, ones(before.size(), 1.0f);
+  ASSERT_TRUE(whole->Add(ones).ok());
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(whole->Values()[i], before[i] + 1.0f);
+  EXPECT_FALSE(whole->Add({ones.data(), 1}).ok());
+}
+
 TEST(DenseTable, ASnapshotIsNeverHalfAnUpdate) {
   DenseTableConfig config = Config();
   config.parameters = {{"w", {10'000}, {"zeros", 0, 0}}};

@@ -344,6 +344,35 @@ TEST(SparseTable, BadConfigsAndBadCallsAreRefusedByName) {
 }
 
 // Rows whose elements are all equal stay so under any interleaving of whole-row updates.
+TEST(SparseTable, AddMovesWeightsAndAssignReplacesThemWithoutTouchingTheState) {
+  auto table = Make(Config("adam", 4));
+  auto twin = Make(Config("adam", 4));
+  const base::GroupedKeys keys(RandomKeys(50, 3)), more(RandomKeys(20, 4));
+  ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());
+  ASSERT_TRUE(Push(*twin, keys, Ones(*twin, keys)).ok());
+  const auto differences = [](const base::GroupedKeys& k, const std::vector<float>& rows) {
+    base::TableGrads view;
+    view.keys = k.view();
+    view.grads = {rows.data(), 4, 4};
+    return view;
+  };
+  const std::vector<float> before = Pull(*table, keys), born = Pull(*table, more);
+  const std::vector<float> halves(keys.size() * 4, 0.5f), quarters(more.size() * 4, 0.25f);
+  ASSERT_TRUE(table->Add(differences(keys, halves)).ok());
+  ASSERT_TRUE(table->Add(differences(more, quarters)).ok());
+  std::vector<float> want = before;
+  for (float& w : want) w += 0.5f;
+  EXPECT_EQ(Pull(*table, keys), want);
+  want = born;
+  for (float& w : want) w += 0.25f;
+  EXPECT_EQ(Pull(*table, more), want) << "a missing row is born with its initial value";
+  // Back to where the twin is: the next step of the rule is the same, because its state was left alone.
+  ASSERT_TRUE(table->Assign(differences(keys, before)).ok());
+  ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());
+  ASSERT_TRUE(Push(*twin, keys, Ones(*twin, keys)).ok());
+  EXPECT_EQ(Pull(*table, keys), Pull(*twin, keys));
+}
+
 TEST(SparseTable, ConcurrentPullsAndPushesAreRowAtomic) {
   SparseTableConfig config = Config("sgd", 12);
   config.init.name = "zeros";

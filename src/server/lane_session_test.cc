@@ -1,0 +1,94 @@
+// Requests that a lane must refuse, and what they must leave alone.
+#include "server/lane_session.h"
+
+#include <gtest/gtest.h>
+
+#include "base/grouped_keys.h"
+#include "server/testing/small_job.h"
+
+namespace regatta::server {
+namespace {
+
+struct Answered {
+  int code = -1;
+  std::string message;
+  size_t body = 0;
+};
+
+class LaneSessionTest : public testing::Test {
+ protected:
+  Answered Ask(ps::FrameHeader header, const std::string& body, int lane = 0) {
+    header.set_id(5);
+    wire::FrameWriter writer(header, body.size());
+    writer.Append(body.data(), body.size());
+    grpc::ByteBuffer request = writer.Finish();
+    LaneSession session(*job_, kFirstWorker, lane);
+    grpc::ByteBuffer reply = session.Answer(request);
+    wire::FrameReader frame(reply);
+    EXPECT_EQ(frame.Open(), absl::OkStatus());
+    EXPECT_EQ(frame.header().id(), 5u);
+    return {frame.header().code(), frame.header().message(), frame.body_left()};
+  }
+  static ps::FrameHeader Sections(ps::Verb verb, uint32_t table, uint32_t keys, uint32_t width) {
+    ps::FrameHeader header;
+    header.set_verb(verb);
+    header.set_samples(1);
+    ps::Section* section = header.add_sections();
+    section->set_table(table);
+    section->set_keys(keys);
+    section->set_width(width);
+    return header;
+  }
+  static std::string Bytes(const std::vector<base::Key>& keys, size_t floats = 0) {
+    std::string bytes(reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(base::Key));
+    const std::vector<float> ones(floats, 1.0f);
+    return bytes.append(reinterpret_cast<const char*>(ones.data()), floats * sizeof(float));
+  }
+
+  std::unique_ptr<HostedJob> job_ = SmallJob();
+  const base::GroupedKeys keys_{{1, 2, 3, 4}};
+};
+
+constexpr int kInvalid = static_cast<int>(absl::StatusCode::kInvalidArgument);
+
+TEST_F(LaneSessionTest, PullsAndPushes) {
+  const Answered pushed = Ask(Sections(ps::PUSH, 0, 4, kSmallDim), Bytes(keys_.keys(), 4 * kSmallDim));
+  EXPECT_EQ(pushed.code, 0) << pushed.message;
+  EXPECT_EQ(job_->rows(), 4u);
+  const Answered pulled = Ask(Sections(ps::PULL, 0, 4, kSmallDim), Bytes(keys_.keys()));
+  EXPECT_EQ(pulled.code, 0) << pulled.message;
+  EXPECT_EQ(pulled.body, 4 * kSmallDim * sizeof(float));
+}
+
+TEST_F(LaneSessionTest, RefusesWhatDoesNotAddUp) {
+  const std::string body = Bytes(keys_.keys(), 4 * kSmallDim);
+  EXPECT_EQ(Ask(Sections(ps::PUSH, 1, 4, kSmallDim), body).code, kInvalid) << "no such table";
+  EXPECT_EQ(Ask(Sections(ps::PUSH, 0, 4, kSmallDim + 1), body).code, kInvalid) << "another width";
+  EXPECT_EQ(Ask(Sections(ps::PUSH, 0, 5, kSmallDim), body).code, kInvalid) << "more keys than bytes";
+  EXPECT_EQ(Ask(Sections(ps::PUSH, 0, 3, kSmallDim), body).code, kInvalid) << "more bytes than keys";
+  EXPECT_EQ(Ask(Sections(ps::PULL, 0, 0xFFFFFFFF, kSmallDim), body).code,
+            static_cast<int>(absl::StatusCode::kResourceExhausted));
+  std::vector<base::Key> wrong(keys_.keys().rbegin(), keys_.keys().rend());
+  EXPECT_EQ(Ask(Sections(ps::PUSH, 0, 4, kSmallDim), Bytes(wrong, 4 * kSmallDim)).code, kInvalid) << "shards descend";
+  EXPECT_EQ(Ask(Sections(ps::PUSH_DENSE, 0, 4, kSmallDim), body).code, kInvalid) << "a dense verb on a sparse lane";
+  EXPECT_EQ(Ask(Sections(ps::HELLO, 0, 4, kSmallDim), body).code, kInvalid);
+  ps::FrameHeader dense;
+  dense.set_verb(ps::PUSH_DENSE);
+  dense.set_samples(1);
+  EXPECT_EQ(Ask(dense, std::string(3, 'x'), 1).code, kInvalid) << "a block of another size";
+  ps::FrameHeader read;
+  read.set_verb(ps::READ_DENSE);
+  read.set_shard(99);
+  EXPECT_EQ(Ask(read, "", 1).code, kInvalid) << "no such array";
+  EXPECT_EQ(job_->rows(), 0u) << "nothing of it was applied";
+  EXPECT_EQ(job_->traffic().refused.value(), 10u);
+}
+
+TEST_F(LaneSessionTest, ServesNobodyWhoHasLeft) {
+  job_->roster().Leave(kFirstWorker);
+  EXPECT_EQ(Ask(Sections(ps::PULL, 0, 4, kSmallDim), Bytes(keys_.keys())).code,
+            static_cast<int>(absl::StatusCode::kFailedPrecondition));
+}
+
+}  // namespace
+}  // namespace regatta::server

@@ -1,0 +1,91 @@
+#include "server/sync_stage.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace regatta::server {
+namespace {
+
+class SyncStageTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(roster_.Join({rank, 1, "here"}).ok());
+    roster_.Listen([this] { stage_.Look(); });
+  }
+  static StepPart Part(uint64_t pass, uint64_t step, float value, uint32_t samples = 1) {
+    StepPart part;
+    part.pass = pass;
+    part.step = step;
+    part.samples = samples;
+    part.dense = {value};
+    return part;
+  }
+
+  Roster roster_{3, LossPolicy::kShrink};
+  std::vector<std::pair<uint64_t, float>> applied_;  // step, sum
+  uint32_t samples_ = 0;
+  SyncStage stage_{roster_, [this](const SyncStage::Sum& sum) {
+                     applied_.emplace_back(sum.step, sum.dense[0]);
+                     samples_ += sum.samples;
+                     return absl::OkStatus();
+                   }};
+};
+
+TEST_F(SyncStageTest, AppliesAStepWhenEverybodyHasBroughtIt) {
+  ASSERT_TRUE(stage_.Add(2, Part(0, 0, 4, 5)).ok());
+  ASSERT_TRUE(stage_.Add(0, Part(0, 0, 1, 3)).ok());
+  EXPECT_TRUE(applied_.empty());
+  ASSERT_TRUE(stage_.Add(1, Part(0, 0, 2, 4)).ok());
+  ASSERT_EQ(applied_.size(), 1u);
+  EXPECT_EQ(applied_[0], (std::pair<uint64_t, float>(0, 7)));
+  EXPECT_EQ(samples_, 12u);
+  EXPECT_EQ(stage_.AwaitBefore(1), absl::OkStatus());
+}
+
+TEST_F(SyncStageTest, GoesOnWithoutThoseWhoLeftThePassAndExpectsThemInTheNext) {
+  ASSERT_TRUE(stage_.LeavePass(1, 0).ok());
+  ASSERT_TRUE(stage_.Add(0, Part(0, 0, 1)).ok());
+  ASSERT_TRUE(stage_.Add(2, Part(0, 0, 1)).ok());
+  EXPECT_EQ(applied_.size(), 1u);
+  ASSERT_TRUE(stage_.Add(0, Part(1, 1, 1)).ok());
+  ASSERT_TRUE(stage_.Add(2, Part(1, 1, 1)).ok());
+  EXPECT_EQ(applied_.size(), 1u) << "worker 1 takes part in pass 1";
+  ASSERT_TRUE(stage_.Add(1, Part(1, 1, 1)).ok());
+  EXPECT_EQ(applied_.size(), 2u);
+}
+
+TEST_F(SyncStageTest, ALostWorkerCompletesWhatWaitedForIt) {
+  ASSERT_TRUE(stage_.Add(0, Part(0, 0, 1)).ok());
+  ASSERT_TRUE(stage_.Add(1, Part(0, 0, 1)).ok());
+  std::thread waiting([this] { EXPECT_EQ(stage_.AwaitBefore(1), absl::OkStatus()); });
+  roster_.Lose(2, "test");
+  waiting.join();
+  EXPECT_EQ(applied_.size(), 1u);
+}
+
+TEST_F(SyncStageTest, TheJobsFailureEndsEveryWait) {
+  std::thread waiting([this] { EXPECT_EQ(stage_.AwaitBefore(1).code(), absl::StatusCode::kAborted); });
+  roster_.Fail(absl::AbortedError("over"));
+  waiting.join();
+}
+
+TEST_F(SyncStageTest, AStepComesOnceAndInOrder) {
+  ASSERT_TRUE(stage_.Add(0, Part(0, 0, 1)).ok());
+  EXPECT_EQ(stage_.Add(0, Part(0, 0, 1)).code(), absl::StatusCode::kFailedPrecondition) << "twice";
+  EXPECT_EQ(stage_.Add(1, Part(9, 0, 1)).code(), absl::StatusCode::kFailedPrecondition) << "of another pass";
+  ASSERT_TRUE(stage_.Add(1, Part(0, 0, 1)).ok());
+  ASSERT_TRUE(stage_.Add(2, Part(0, 0, 1)).ok());
+  EXPECT_EQ(stage_.Add(2, Part(0, 0, 1)).code(), absl::StatusCode::kFailedPrecondition) << "applied already";
+}
+
+TEST_F(SyncStageTest, AResumedRunBeginsAtItsStep) {
+  ASSERT_TRUE(stage_.Begin(3, 100).ok());
+  EXPECT_EQ(stage_.AwaitBefore(100), absl::OkStatus());
+  for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(stage_.Add(rank, Part(3, 100, 1)).ok());
+  ASSERT_EQ(applied_.size(), 1u);
+  EXPECT_EQ(applied_[0].first, 100u);
+}
+
+}  // namespace
+}  // namespace regatta::server

@@ -1,0 +1,33 @@
+// A job of one server with one small table and its first worker here, for tests and fuzzing of what a lane serves.
+#pragma once
+
+#include <glog/logging.h>
+
+#include <memory>
+
+#include "server/hosted_job.h"
+
+namespace regatta::server {
+
+inline constexpr int kSmallDim = 3;
+inline constexpr int kSmallDense = 5;
+inline const Identity kFirstWorker{0, 1, "here"};
+
+inline std::unique_ptr<HostedJob> SmallJob(Mode mode = Mode::kAsync, int workers = 1) {
+  JobSpec spec;
+  spec.mode = mode;
+  spec.workers = workers;
+  table::SparseTableConfig sparse;
+  sparse.name = "t";
+  sparse.dim = kSmallDim;
+  sparse.rule.name = "sgd";
+  spec.tables.sparse.push_back(sparse);
+  spec.tables.dense.rule.name = "sgd";
+  spec.tables.dense.parameters = {{"w", {kSmallDense}, {}}};
+  auto job = HostedJob::Create(spec, 0);
+  CHECK(job.ok()) << job.status();
+  CHECK((*job)->roster().Join(kFirstWorker).ok());
+  return *std::move(job);
+}
+
+}  // namespace regatta::server
