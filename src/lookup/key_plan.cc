@@ -37,15 +37,18 @@ void Planner::Plan(const Bags& bags, KeyPlan& plan) {
 // A stable counting sort by shard: it groups the keys for the table, and makes the deduplication one of few keys.
 void Planner::Partition(const Bags& bags) {
   entry_begin_.assign(kVirtualShards + 1, 0);
-  for (const Key key : bags.keys) ++entry_begin_[base::ShardOf(key) + 1];
+  shard_of_.resize(bags.keys.size());
+  for (size_t id = 0; id < bags.keys.size(); ++id) {
+    const uint32_t shard = base::ShardOf(bags.keys[id]);
+    shard_of_[id] = static_cast<uint16_t>(shard);
+    ++entry_begin_[shard + 1];
+  }
   for (int s = 0; s < kVirtualShards; ++s) entry_begin_[s + 1] += entry_begin_[s];
   entries_.resize(bags.keys.size());
   cursor_.assign(entry_begin_.begin(), entry_begin_.end());
   for (uint32_t bag = 0; bag + 1 < bags.offsets.size(); ++bag) {
-    for (uint32_t id = bags.offsets[bag]; id < bags.offsets[bag + 1]; ++id) {
-      const Key key = bags.keys[id];
-      entries_[cursor_[base::ShardOf(key)]++] = {key, id, bag};
-    }
+    for (uint32_t id = bags.offsets[bag]; id < bags.offsets[bag + 1]; ++id)
+      entries_[cursor_[shard_of_[id]]++] = {bags.keys[id], id, bag};
   }
 }
 

@@ -54,6 +54,7 @@ class Planner {
   std::vector<Entry> entries_;         // grouped by shard, in order of id
   std::vector<uint32_t> entry_begin_;  // kVirtualShards + 1
   std::vector<uint32_t> cursor_;
+  std::vector<uint16_t> shard_of_;  // of each key
   // Of one shard, reused for each.
   std::vector<uint32_t> slots_;  // a small hash table: row + 1, 0 = empty
   std::vector<uint32_t> row_;    // of each entry

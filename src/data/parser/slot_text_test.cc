@@ -231,7 +231,7 @@ TEST(SlotPlan, PortableCodeGivesTheSameBits) {
   const std::string text = planned + "\nclick:0 d:-7.25 1:1 2:1234567890123456\n" + std::string(kPadding, '9');
   for (const SlotPlan::Target target : {SlotPlan::Target::kFastest, SlotPlan::Target::kPortable}) {
     SlotPlan plan(target);
-    ASSERT_TRUE(plan.Compile(planned, fields, 2));
+    ASSERT_TRUE(plan.Compile(std::string_view(text).substr(0, planned.size()), fields, 2));
     SeparatorIndex separators(plan.scan());
     separators.Start(text.data(), text.data() + text.size() - kPadding);
     uint64_t keys[2] = {};
@@ -256,8 +256,8 @@ TEST(SlotPlan, TakesOnlyLinesThatFollowIt) {
   const std::string planned = "click:1 other:x d:0.5 1:1234567 2:99";
   const auto follows = [&](const std::string& line, SlotPlan::Target target) {
     SlotPlan plan(target);
-    EXPECT_TRUE(plan.Compile(planned, fields, 2));
     const std::string text = line + "\n" + planned + "\n" + std::string(kPadding, '9');
+    EXPECT_TRUE(plan.Compile(std::string_view(text).substr(line.size() + 1, planned.size()), fields, 2));
     SeparatorIndex separators(plan.scan());
     separators.Start(text.data(), text.data() + text.size() - kPadding);
     uint64_t keys[2] = {};
