@@ -327,12 +327,13 @@ void GrpcClient::BeginPass(const StepTag& tag, Call& call) { SendMark(ps::BEGIN,
 void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(ps::LEAVE, tag, call); }
 
 absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string& name, const std::string& payload,
-                                                              Reply reply) {
+                                                              Reply reply, std::chrono::duration<double> timeout) {
   ps::GatherRequest request;
   *request.mutable_worker() = options_.worker;
   request.set_name(name);
   request.set_payload(payload);
   request.set_wants_all(reply == Reply::kPayloads);
+  request.set_timeout(timeout.count());
   ps::GatherReply answer;
   grpc::ClientContext context;
   const grpc::Status status = stubs_.front()->Gather(&context, request, &answer);

@@ -65,7 +65,9 @@ class GrpcClient final : public PsClient {
 
   enum class Reply { kNothing, kPayloads };
   // Meets the other workers under `name`: everybody's payload by rank (kPayloads), or an empty map.
-  absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload, Reply reply);
+  // DEADLINE_EXCEEDED names who has not come within `timeout` (0 = wait as long as the others live).
+  absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload, Reply reply,
+                                                    std::chrono::duration<double> timeout = {});
   // What the heartbeat carries from now on; worker 0 gets everybody's back.
   void SetProgress(std::string progress);
   std::map<int, std::string> others_progress() const;

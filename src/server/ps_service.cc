@@ -128,7 +128,8 @@ grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherReq
       return absl::ResourceExhaustedError("the gathered bytes or their name are too long");
     ASSIGN_OR_RETURN(const auto payloads,
                      hosted->rendezvous().Meet(static_cast<int>(request->worker().rank()), request->name(),
-                                               request->payload(), [&] { return context->IsCancelled(); }));
+                                               request->payload(), std::chrono::duration<double>(request->timeout()),
+                                               [&] { return context->IsCancelled(); }));
     for (const auto& [rank, payload] : *payloads) {
       reply->add_ranks(static_cast<uint32_t>(rank));
       if (request->wants_all()) reply->add_payloads(payload);

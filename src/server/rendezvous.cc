@@ -17,6 +17,7 @@ Rendezvous::Rendezvous(Roster& roster) : roster_(roster) {
 
 absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int rank, const std::string& name,
                                                                              std::string payload,
+                                                                             std::chrono::duration<double> timeout,
                                                                              const std::function<bool()>& cancelled) {
   base::MutexLock lock(mu_);
   std::shared_ptr<Round>& current = rounds_[name];
@@ -36,6 +37,9 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int
     changed_.WaitFor(mu_, std::chrono::milliseconds(500));
     if (round->complete) break;
     const auto now = std::chrono::steady_clock::now();
+    if (timeout.count() > 0 && now - start > timeout)
+      return absl::DeadlineExceededError(
+          absl::StrFormat("waited %.0f s for %s", timeout.count(), MissingLocked(*round)));
     if (now - said < kSayAfter) continue;
     said = now;
     LOG(WARNING) << absl::StrFormat("'%s': waiting %.0f s for %s", name,

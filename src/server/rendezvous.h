@@ -20,8 +20,10 @@ class Rendezvous {
   explicit Rendezvous(Roster& roster);
 
   using Payloads = std::map<int, std::string>;  // by rank
-  // `cancelled` is asked now and then; CANCELLED when it says so. The job's failure ends every wait.
+  // `cancelled` is asked now and then; CANCELLED when it says so. The job's failure ends every wait. DEADLINE_EXCEEDED,
+  // naming who is missing, after `timeout` (0 = none).
   absl::StatusOr<std::shared_ptr<const Payloads>> Meet(int rank, const std::string& name, std::string payload,
+                                                       std::chrono::duration<double> timeout,
                                                        const std::function<bool()>& cancelled);
 
  private:

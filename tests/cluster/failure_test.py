@@ -80,6 +80,14 @@ class FailureTest(FleetJob):
             peer.close()
         self.ends(server, 0, "s0.log", 20)
 
+    def test_a_worker_that_never_comes_is_named(self):
+        self.make_job(files=2)
+        self.prepare(1, 2, "-o", "runner.server_wait_timeout=3")
+        server, first = self.server(0), self.worker(0)
+        self.ends(first, 1, "w0.log", 20)
+        self.assertIn("worker 1 (not here yet)", self.log("w0.log").splitlines()[-1])
+        self.assertIsNone(server.poll(), "the server waits for the worker that has not come")
+
     def test_two_workers_with_one_rank(self):
         self.make_job(files=2)
         self.prepare(1, 2)
