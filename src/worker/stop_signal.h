@@ -1,7 +1,7 @@
-// Ctrl+C, SIGTERM and SIGHUP (a lost terminal; left alone where nohup has it ignored). While the program starts a signal
-// ends it at once: there is nothing to save. From Begin on the first asks the run to finish its step, save and end; the
-// second ends the process at once.
-// Thread-safety: Requested is concurrent. One at a time: signals belong to the process.
+// Ctrl+C, SIGTERM and SIGHUP (a lost terminal; left alone where nohup has it ignored). While the program starts a
+// signal ends it at once: there is nothing to save. From Begin on the first asks the run to finish its step, save and
+// end; the second ends the process at once. Thread-safety: Requested is concurrent. One at a time: signals belong to
+// the process.
 #pragma once
 
 #include <cstdint>
