@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "base/failpoint.h"
+#include "base/output_file.h"
 
 namespace regatta::base {
 namespace fs = std::filesystem;
@@ -54,14 +55,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
 }
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view bytes) {
-  const std::string temporary = absl::StrCat(path, ".tmp");
-  {
-    ASSIGN_OR_RETURN(auto file, AppendFile::Create(temporary));
-    RETURN_IF_ERROR(file->Append(bytes));
-    RETURN_IF_ERROR(file->Sync());
-    RETURN_IF_ERROR(file->Close());
-  }
-  return RenameDurably(temporary, path);
+  ASSIGN_OR_RETURN(auto file, OutputFile::Create(path));
+  RETURN_IF_ERROR(file->Append(bytes));
+  return file->Commit(OutputFile::Durability::kSynced);
 }
 
 absl::Status RenameDurably(const std::string& from, const std::string& to) {

@@ -15,6 +15,7 @@ namespace regatta::base {
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes = UINT64_MAX);
 
 // Writes beside `path`, syncs, renames over it and syncs the folder: a reader sees the old or the new bytes.
+// Symlinks, devices and FIFOs: as OutputFile.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view bytes);
 
 absl::Status RenameDurably(const std::string& from, const std::string& to);

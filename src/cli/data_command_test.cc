@@ -58,6 +58,27 @@ TEST_F(DataCommandTest, CheckReportsBadLines) {
   EXPECT_NE(output_.find("no file matches"), std::string::npos);
 }
 
+TEST_F(DataCommandTest, EveryBadLineIsKeptInOrder) {
+  std::ofstream file(folder_ + "/x");
+  for (int i = 0; i < 3000; ++i) file << "label:1 idx:5\nlabel:1 idx:-" << i + 1 << "\n";
+  file.close();
+  EXPECT_EQ(Run("data check --label label --sparse idx --dense 0 --quarantine " + folder_ + "/q " + folder_ + "/x"), 1);
+  std::ifstream kept(folder_ + "/q");
+  std::string line;
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(std::getline(kept, line)) << i;
+    EXPECT_TRUE(line.starts_with(folder_ + "/x:" + std::to_string(2 * i + 2) + ": ")) << line;
+    EXPECT_TRUE(line.ends_with("label:1 idx:-" + std::to_string(i + 1))) << line;
+  }
+  EXPECT_FALSE(std::getline(kept, line));
+}
+
+TEST_F(DataCommandTest, AnEmptyFileHoldsNoLine) {
+  std::ofstream(folder_ + "/empty");
+  EXPECT_EQ(Run("data check " + folder_ + "/empty"), 1);
+  EXPECT_NE(output_.find("/empty holds no line\n"), std::string::npos) << output_;
+}
+
 TEST_F(DataCommandTest, WrongArgumentsExitWith2) {
   EXPECT_EQ(Run("data"), 2);
   EXPECT_EQ(Run("data gen"), 2);

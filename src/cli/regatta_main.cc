@@ -1,6 +1,8 @@
 // The command `regatta`: torch-free, so that it starts in milliseconds.
 // One executable under three names: `paddle` (pserver, version, train) and `fleetrun` (launch) are links to it.
 // Exit codes: 0 done; 1 data, disk, checkpoint; 2 arguments, configuration, environment.
+#include <glog/logging.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/standard_output.h"
 #include "cli/checkpoint_command.h"
 #include "cli/data_command.h"
 #include "cli/version_command.h"
@@ -51,11 +54,16 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-int UnknownCommand(const std::string& word, const std::vector<std::string>& names) {
+// `parent` is what stands before the word: "" or "data ".
+int UnknownCommand(const std::string& parent, const std::string& word, const std::vector<std::string>& names) {
   const std::string nearest = regatta::base::NearestName(word, names);
-  std::string message = "unknown command '" + word + "'";
-  message += nearest.empty() ? "; regatta --help lists the commands" : "; did you mean " + nearest + "?";
+  std::string message = "unknown command '" + parent + word + "'";
+  message += nearest.empty() ? "; regatta " + parent + "--help lists the commands" : "; did you mean " + nearest + "?";
   return Fail(message);
+}
+
+bool IsWrongWord(const std::string& word, const std::vector<std::string>& names) {
+  return !word.starts_with("-") && std::find(names.begin(), names.end(), word) == names.end();
 }
 
 constexpr char kPaddleHelp[] =
@@ -80,9 +88,11 @@ int Run(int argc, char** argv) {
     return 0;
   }
   const std::string word = argv[1];
-  const std::vector<std::string> names = CommandNames(app);
-  if (!word.starts_with("-") && std::find(names.begin(), names.end(), word) == names.end())
-    return UnknownCommand(word, names);
+  if (IsWrongWord(word, CommandNames(app))) return UnknownCommand("", word, CommandNames(app));
+  if (argc > 2 && !word.starts_with("-")) {
+    const std::vector<std::string> inner = CommandNames(*app.get_subcommand(word));
+    if (!inner.empty() && IsWrongWord(argv[2], inner)) return UnknownCommand(word + " ", argv[2], inner);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -116,16 +126,23 @@ int ShowPaddle(std::string_view verb) {
   return asked ? 0 : kWrongUsage;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
   const std::string_view path = argc > 0 ? argv[0] : "regatta", name = path.substr(path.rfind('/') + 1);
   if (name == "fleetrun") return regatta::launch::Launch(regatta::launch::Flavour::kFleetrun, argc, argv);
   if (name == "paddle" && !IsPaddleVerb(verb)) return ShowPaddle(verb);
-  if (argc == 3 && verb == "config" && std::string_view(argv[2]) == "--keys") {
+  if (verb == "config" && std::find(argv + 2, argv + argc, std::string_view("--keys")) != argv + argc) {
     std::cout << regatta::runner::KeysMarkdown();
     return 0;
   }
   return argc < 2 ? Run(argc, argv) : RunVerb(verb, argc, argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  FLAGS_log_year_in_prefix = false;  // as the trainer does
+  google::InitGoogleLogging("regatta");
+  return regatta::base::ExitCodeOf(Main(argc, argv));
 }

@@ -1,6 +1,8 @@
 // Runs the built `regatta` as a user does.
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -85,11 +87,37 @@ TEST_F(RegattaMain, AloneAndHelpTeach) {
   }
 }
 
+// A node of our own that behaves as /dev/full does (1, 7).
+TEST_F(RegattaMain, LostOutputIsExit1) {
+  if (mknod("full", S_IFCHR | 0600, makedev(1, 7)) != 0 || !std::ofstream("full").is_open())
+    GTEST_SKIP() << "may not make device nodes";
+  for (const char* words :
+       {"", "--help", "version", "data gen --help", "config --keys", "data gen --out d --samples 9", "launch --help"}) {
+    const Outcome out = Shell(absl::StrCat("(", regatta_, " ", words, " 2>&1 >full)"));
+    EXPECT_EQ(out.code, 1) << words;
+    EXPECT_TRUE(absl::StrContains(out.text, "cannot write to standard output")) << words << ": " << out.text;
+  }
+}
+
+TEST_F(RegattaMain, LoggingIsSetUp) {
+  std::ofstream("x") << "label:1 idx:5\nlabel:1 idx:-5\n";
+  const Outcome out = Shell(absl::StrCat(regatta_, " data check --label label --sparse idx --dense 0 x 2>&1"));
+  EXPECT_EQ(out.code, 1);
+  EXPECT_TRUE(absl::StrContains(out.text, "bad line skipped: x:2")) << out.text;
+  EXPECT_FALSE(absl::StrContains(out.text, "InitGoogleLogging")) << out.text;
+}
+
 TEST_F(RegattaMain, WrongUsageIsExit2AndNamesTheNearest) {
   const Outcome typo = Shell(absl::StrCat(regatta_, " trian -m x"));
   EXPECT_EQ(typo.code, 2);
   EXPECT_TRUE(absl::StrContains(typo.text, "did you mean train?")) << typo.text;
   EXPECT_EQ(Shell(absl::StrCat(regatta_, " --nonsense")).code, 2);
+  const Outcome inner = Shell(absl::StrCat(regatta_, " checkpoint lss x 2>&1"));
+  EXPECT_EQ(inner.code, 2);
+  EXPECT_EQ(inner.text, "regatta: unknown command 'checkpoint lss'; did you mean ls?\n");
+  const Outcome far = Shell(absl::StrCat(regatta_, " data foobarbaz 2>&1"));
+  EXPECT_EQ(far.code, 2);
+  EXPECT_EQ(far.text, "regatta: unknown command 'data foobarbaz'; regatta data --help lists the commands\n");
   EXPECT_EQ(Shell(absl::StrCat(regatta_, " version extra")).code, 2);
 }
 

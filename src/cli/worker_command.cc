@@ -1,5 +1,7 @@
 #include "cli/worker_command.h"
 
+#include <signal.h>
+
 #include <algorithm>
 
 #include "cli/sibling.h"
@@ -33,6 +35,14 @@ absl::StatusOr<Network> NetworkOf(const std::vector<std::string>& words) {
   return insecure || args.insecure ? Network::kTrusted : Network::kLoopbackOnly;
 }
 
+// The worker takes a while to load and could not say a word until then; it lets them through (worker/stop_signal.h).
+void HoldSignals() {
+  sigset_t held;
+  sigemptyset(&held);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&held, number);
+  sigprocmask(SIG_BLOCK, &held, nullptr);
+}
+
 }  // namespace
 
 bool IsWorkerVerb(std::string_view verb) {
@@ -58,6 +68,7 @@ absl::StatusOr<Sibling> ChooseSibling(const std::vector<std::string>& words, con
 
 absl::Status ExecWorkerVerb(const std::vector<std::string>& words) {
   ASSIGN_OR_RETURN(const Sibling sibling, ChooseSibling(words, cluster::ProcessEnvironment()));
+  if (sibling.program == kWorker) HoldSignals();
   return ExecSibling(sibling.program, sibling.words,
                      sibling.program == kWorker ? "build with -DREGATTA_WITH_TORCH=ON, or install it beside regatta"
                                                 : "build it, or install it beside regatta");

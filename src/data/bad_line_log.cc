@@ -48,7 +48,9 @@ absl::Status BadLineLog::Count(const SampleBlock& block) {
 absl::Status BadLineLog::NoGoodSample() const {
   if (files_.empty()) return absl::InvalidArgumentError("no good sample: there are no data files");
   const std::string where = files_.size() == 1 ? files_[0] : absl::StrCat(files_.size(), " files, ", files_[0], " …");
-  if (lines_ == 0) return absl::InvalidArgumentError(absl::StrCat("no good sample: ", where, " hold no line"));
+  if (lines_ == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("no good sample: ", where, files_.size() == 1 ? " holds no line" : " hold no line"));
   return absl::InvalidArgumentError(
       absl::StrCat("no good sample in ", lines_, " lines of ", where, "; the first reasons:", first_reasons_));
 }

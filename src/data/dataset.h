@@ -1,6 +1,6 @@
 // A source of batches. Batch k of a pass is a pure function of the files, seed, batch size and split, whatever the
 // number of reader threads.
-// Thread-safety: Next and Recycle are concurrent; the rest is called between passes by one thread.
+// Thread-safety: Next, Interrupt and Recycle are concurrent; the rest is called between passes by one thread.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,9 @@ class Dataset {
   virtual absl::Status BeginPass(const base::DataPosition& done) = 0;
   // The next batch in order of index, or nullptr at the end of the pass. Every thread gets nullptr from then on.
   virtual absl::StatusOr<std::unique_ptr<Batch>> Next() = 0;
+  // Ends a pass early: a BeginPass or Next that waits for data returns soon, the former with CANCELLED. Concurrent, but
+  // between the pass's beginning and EndPass only.
+  virtual void Interrupt() = 0;
   // Gives a batch's memory back for reuse.
   virtual void Recycle(std::unique_ptr<Batch> batch) = 0;
   // Stops readers, joins them, reports what the pass came to: an error where it held no good sample.

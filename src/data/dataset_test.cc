@@ -252,6 +252,32 @@ TEST_F(DatasetTest, BadLinesAreSkippedCountedAndKept) {
   }
 }
 
+TEST_F(DatasetTest, AnInterruptEndsTheWaitForACommandThatHangs) {
+  AddFiles();
+  options_.pipe_command = "sleep 1000";
+  options_.pipe_timeout_seconds = 1000;
+  for (const DatasetKind kind : {DatasetKind::kQueue, DatasetKind::kInMemory}) {
+    options_.kind = kind;
+    auto dataset = MakeDataset(options_).value();
+    std::atomic<bool> over{false};
+    std::thread reader([&] {
+      const absl::Status begun = dataset->BeginPass({});
+      if (kind == DatasetKind::kInMemory) {
+        EXPECT_EQ(begun.code(), absl::StatusCode::kCancelled) << begun;
+      } else {
+        EXPECT_EQ(dataset->Next().value(), nullptr);
+      }
+      over = true;
+    });
+    while (!over) {
+      dataset->Interrupt();  // it may come before the pass has begun
+      std::this_thread::yield();
+    }
+    reader.join();
+    EXPECT_TRUE(dataset->EndPass().ok());
+  }
+}
+
 TEST_F(DatasetTest, TheQuarantineIsCapped) {
   std::string text;
   for (int i = 0; i < 90; ++i) text += "garbage\n";
@@ -307,7 +333,7 @@ TEST_F(DatasetTest, APassWithoutAGoodSampleIsAnError) {
 
 TEST_F(DatasetTest, AnEmptyFileAloneIsAnErrorAndAMissingOneIsNamed) {
   const std::string path = Add("empty", "");
-  EXPECT_EQ(ReadPass().status.message(), "no good sample: " + path + " hold no line");
+  EXPECT_EQ(ReadPass().status.message(), "no good sample: " + path + " holds no line");
   options_.files.push_back("/nowhere/x");
   EXPECT_EQ(ReadPass().status.message(), "cannot open /nowhere/x: No such file or directory");
   auto dataset = MakeDataset(options_).value();

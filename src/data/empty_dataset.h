@@ -12,6 +12,7 @@ class EmptyDataset final : public Dataset {
  public:
   absl::Status BeginPass(const base::DataPosition&) override { return absl::OkStatus(); }
   absl::StatusOr<std::unique_ptr<Batch>> Next() override { return nullptr; }
+  void Interrupt() override {}
   void Recycle(std::unique_ptr<Batch>) override {}
   absl::Status EndPass() override { return absl::OkStatus(); }
   Progress progress() const override { return {}; }

@@ -1,6 +1,7 @@
 #include "data/file_list.h"
 
 #include <glob.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -39,6 +40,18 @@ bool NumericSuffix(std::string_view path, uint64_t* number) {
 
 }  // namespace
 
+absl::Status CheckRegular(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return base::ErrnoStatus("cannot open", path);
+  if (S_ISREG(info.st_mode)) return absl::OkStatus();
+  if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+  const char* const kind = S_ISFIFO(info.st_mode) ? "FIFO" : S_ISSOCK(info.st_mode) ? "socket" : "device";
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is a ", kind,
+                   ", not a regular file: data is read more than once and by several threads. "
+                   "Write it to a file, or move it away; a stream can be made of files by runner.pipe_command"));
+}
+
 absl::StatusOr<std::vector<std::string>> ExpandFiles(const std::string& pattern) {
   std::vector<std::string> files;
   std::error_code error;
@@ -55,6 +68,7 @@ absl::StatusOr<std::vector<std::string>> ExpandFiles(const std::string& pattern)
           absl::StrCat("no file matches '", pattern, "': it is neither a file, a folder nor a glob with a match"));
   }
   std::sort(files.begin(), files.end());
+  for (const std::string& file : files) RETURN_IF_ERROR(CheckRegular(file));
   return files;
 }
 

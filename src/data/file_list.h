@@ -9,7 +9,12 @@
 
 namespace regatta::data {
 
-// A file, every file of a folder, or a glob; sorted by name, hidden files left out. An error where nothing matches.
+// An error that names the path where it is a folder, FIFO, socket or device: training reads its files again and again,
+// several threads at a time.
+absl::Status CheckRegular(const std::string& path);
+
+// A file, every file of a folder, or a glob; sorted by name, hidden files left out. An error where nothing matches, or
+// something does that is no regular file.
 absl::StatusOr<std::vector<std::string>> ExpandFiles(const std::string& pattern);
 
 enum class FileSplit {

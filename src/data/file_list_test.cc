@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -36,6 +37,20 @@ TEST_F(FileListTest, ExpandsFilesFoldersAndGlobs) {
   EXPECT_NE(std::string(ExpandFiles(at + "*.csv").status().message()).find("'" + at + "*.csv'"), std::string::npos);
   EXPECT_EQ(ExpandFiles(at + "sub").status().message(), "folder " + at + "sub holds no files");
   EXPECT_FALSE(ExpandFiles("").ok());
+}
+
+TEST_F(FileListTest, WhatIsNoRegularFileIsRefused) {
+  const std::string fifo = folder_ + "/d.fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& pattern : {fifo, folder_, folder_ + "/*"}) {
+    const auto files = ExpandFiles(pattern);
+    EXPECT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument) << pattern;
+    EXPECT_NE(files.status().message().find(fifo + " is a FIFO, not a regular file"), absl::string_view::npos)
+        << files.status();
+  }
+  EXPECT_FALSE(CheckRegular(folder_).ok());
+  std::filesystem::create_symlink(folder_ + "/a.txt", folder_ + "/link.txt");
+  EXPECT_TRUE(CheckRegular(folder_ + "/link.txt").ok());
 }
 
 TEST_F(FileListTest, SplitsFilesAmongWorkers) {

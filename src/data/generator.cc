@@ -68,6 +68,7 @@ class Run {
   std::atomic<uint64_t> bytes_{0};
   std::atomic<bool> failed_{false};
   base::Mutex mu_;
+  std::vector<std::string> written_ ABSL_GUARDED_BY(mu_);
   uint64_t done_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
 };
@@ -103,7 +104,11 @@ absl::Status Run::WriteFile(Part& part, int file) {
     Report(i + 1 - reported);
     reported = i + 1;
   }
-  return writer->Close();
+  if (failed_) return absl::OkStatus();  // another file did, and this one is not finished
+  RETURN_IF_ERROR(writer->Close());
+  base::MutexLock lock(mu_);
+  written_.push_back(path);
+  return absl::OkStatus();
 }
 
 void Run::Report(uint64_t samples) {
@@ -133,6 +138,9 @@ absl::Status Run::Write() {
   Work();
   for (std::thread& thread : threads) thread.join();
   base::MutexLock lock(mu_);
+  // Some of the files are no dataset, and a full disk wants its room back.
+  if (!status_.ok())
+    for (const std::string& path : written_) base::RemoveTree(path).IgnoreError();
   return status_;
 }
 

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "data/dataset_options.h"
 #include "data/file_list.h"
+#include "data/split.h"
 
 namespace regatta::data {
 namespace {
@@ -105,6 +108,29 @@ TEST_F(GeneratorTest, IdsOfDifferentSlotsAreDisjointAndZipf) {
   for (const auto& [id, entry] : seen) most = std::max(most, entry.second);
   EXPECT_GT(most, 3000 / 6) << "the commonest id of a slot is common";
   EXPECT_GT(seen.size(), 1000u);
+}
+
+TEST_F(GeneratorTest, AFullDiskLeavesNoFiles) {
+  options_.files = 3;
+  options_.threads = 1;
+  for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZstd}) {
+    options_.compression = compression;
+    ASSERT_TRUE(base::ArmFailpoints("file.write=enospc@2").ok());  // the first file is whole by then
+    EXPECT_EQ(Generate(options_, nullptr).status().code(), absl::StatusCode::kResourceExhausted);
+    ASSERT_TRUE(base::ArmFailpoints("").ok());
+    EXPECT_TRUE(std::filesystem::is_empty(options_.out + "/train"));
+  }
+}
+
+TEST_F(GeneratorTest, SplitLeavesNothingOnAFullDisk) {
+  ASSERT_TRUE(Generate(options_, nullptr).ok());
+  const std::string file = options_.out + "/train/part-00000";
+  ASSERT_TRUE(base::ArmFailpoints("file.write=enospc").ok());
+  EXPECT_FALSE(SplitFile(file, 3, LineSplit::kContiguous).ok());
+  ASSERT_TRUE(base::ArmFailpoints("").ok());
+  EXPECT_EQ(ExpandFiles(options_.out + "/train").value(), std::vector{file});
+  EXPECT_TRUE(SplitFile(file, 3, LineSplit::kContiguous).ok());
+  EXPECT_EQ(ExpandFiles(options_.out + "/train").value().size(), 4u);
 }
 
 TEST_F(GeneratorTest, RefusesWhatCannotBe) {

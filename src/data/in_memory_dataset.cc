@@ -21,7 +21,7 @@ void InMemoryDataset::Keep(std::unique_ptr<SampleBlock> block) {
   block->disk_bytes += std::exchange(carried_bytes_, 0);
   block->keys.ShrinkToFit(), block->ends.ShrinkToFit(), block->values.ShrinkToFit(), block->dense.ShrinkToFit();
   block->labels.ShrinkToFit(), block->weights.ShrinkToFit(), block->users.ShrinkToFit();
-  block->bad.clear();
+  block->ClearBad();
   const uint32_t index = static_cast<uint32_t>(blocks_.size());
   for (int row = 0; row < block->size; ++row) order_.push_back({index, static_cast<uint32_t>(row)});
   blocks_.push_back(std::move(block));
@@ -33,6 +33,25 @@ absl::Status InMemoryDataset::Load() {
   meter_.bad_lines = 0;
   carried_bytes_ = 0;
   OrderedReader reader(options_, format_, meter_);
+  {
+    base::MutexLock lock(loading_mu_);
+    loading_ = &reader;
+  }
+  const absl::Status status = LoadFrom(reader);
+  {
+    base::MutexLock lock(loading_mu_);
+    loading_ = nullptr;
+  }
+  ProgressMeter::AddSince(start, meter_.wait);
+  return status;
+}
+
+void InMemoryDataset::Interrupt() {
+  base::MutexLock lock(loading_mu_);
+  if (loading_ != nullptr) loading_->Interrupt();
+}
+
+absl::Status InMemoryDataset::LoadFrom(OrderedReader& reader) {
   BadLineLog bad_lines(options_);
   RETURN_IF_ERROR(reader.Start());
   meter_.bytes_total = reader.bytes_total();
@@ -43,8 +62,8 @@ absl::Status InMemoryDataset::Load() {
     RETURN_IF_ERROR(bad_lines.Count(*block));
     Keep(std::move(block));
   }
+  if (reader.stopped()) return absl::CancelledError("stopped while the data was loaded");
   order_.shrink_to_fit();
-  ProgressMeter::AddSince(start, meter_.wait);
   if (order_.empty()) return bad_lines.NoGoodSample();
   loaded_ = true;
   return absl::OkStatus();

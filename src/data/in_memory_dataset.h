@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "data/batch_pool.h"
 #include "data/dataset.h"
 #include "data/dataset_options.h"
@@ -21,6 +22,7 @@ class InMemoryDataset final : public Dataset {
 
   absl::Status BeginPass(const base::DataPosition& done) override;
   absl::StatusOr<std::unique_ptr<Batch>> Next() override;
+  void Interrupt() override;
   void Recycle(std::unique_ptr<Batch> batch) override { pool_.Recycle(std::move(batch)); }
   absl::Status EndPass() override;
   Progress progress() const override { return meter_.Read(); }
@@ -32,6 +34,7 @@ class InMemoryDataset final : public Dataset {
   };
 
   absl::Status Load();
+  absl::Status LoadFrom(OrderedReader& reader);
   void Keep(std::unique_ptr<SampleBlock> block);
   void ShuffleOrder(uint64_t pass);
   void Fill(uint64_t index, Batch* batch);
@@ -47,6 +50,9 @@ class InMemoryDataset final : public Dataset {
   uint64_t carried_bytes_ = 0;  // of blocks without a good sample: the next block's
   base::DataPosition done_;
   std::atomic<bool> in_pass_{false};
+
+  base::Mutex loading_mu_;
+  OrderedReader* loading_ ABSL_GUARDED_BY(loading_mu_) = nullptr;  // while Load runs
 
   std::atomic<uint64_t> next_batch_{0};
   BatchPool pool_;

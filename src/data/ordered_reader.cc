@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "data/file_list.h"
 #include "data/source/pipe_source.h"
 
 namespace regatta::data {
@@ -19,11 +20,11 @@ absl::Status OrderedReader::AddItems() {
     const std::string& path = options_.files[i];
     struct stat info;
     if (stat(path.c_str(), &info) != 0) return base::ErrnoStatus("cannot open", path);
-    if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+    RETURN_IF_ERROR(CheckRegular(path));
     const uint64_t size = static_cast<uint64_t>(info.st_size);
     bytes_total_ += size;
-    const bool whole = !S_ISREG(info.st_mode) || !options_.pipe_command.empty() ||
-                       CompressionOf(path) != Compression::kNone || size == 0;
+    ASSIGN_OR_RETURN(const Compression compression, RecogniseCompression(path));
+    const bool whole = !options_.pipe_command.empty() || compression != Compression::kNone || size == 0;
     uint64_t begin = 0;
     do {
       Item& item = items_.emplace_back();
@@ -44,13 +45,17 @@ absl::Status OrderedReader::Start() {
   return absl::OkStatus();
 }
 
-void OrderedReader::Stop() {
+void OrderedReader::Interrupt() {
   {
     base::MutexLock lock(mu_);
     stop_ = true;
   }
   room_.NotifyAll();
   ready_.NotifyAll();
+}
+
+void OrderedReader::Stop() {
+  Interrupt();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
@@ -80,8 +85,9 @@ OrderedReader::Item* OrderedReader::Claim() {
 absl::StatusOr<std::unique_ptr<ByteSource>> OrderedReader::OpenItem(const Item& item) const {
   const std::string& path = options_.files[static_cast<size_t>(item.file)];
   if (item.is_piece) return OpenPlain(path, item.range.begin == 0 ? 0 : item.range.begin - 1);
-  ASSIGN_OR_RETURN(auto file, OpenFile(path));
-  if (options_.pipe_command.empty()) return file;
+  if (options_.pipe_command.empty()) return OpenFile(path);
+  // Bytes that no name calls compressed are the command's to understand.
+  ASSIGN_OR_RETURN(auto file, OpenCompressed(path, CompressionOf(path)));
   const PipeOptions pipe = {options_.pipe_command, options_.pipe_shell, options_.working_folder,
                             options_.pipe_timeout_seconds};
   return OpenPipe(std::move(file), path, pipe, stop_);

@@ -1,7 +1,7 @@
 // Reads and parses files with several threads and gives the parsed blocks in the order of the files and their lines.
 // The input is cut into items (pieces of a plain file, or a whole compressed or piped one); readers claim items in
 // order, and each item has a queue of the blocks parsed from it.
-// Thread-safety: Next by one thread at a time; Recycle is concurrent; Stop interrupts a Next.
+// Thread-safety: Next by one thread at a time; Recycle is concurrent; Interrupt is concurrent.
 // Invariant: the item at the head was claimed before any later one, so whoever waits for it waits for a running reader.
 #pragma once
 
@@ -35,6 +35,8 @@ class OrderedReader {
   // The next block, or nullptr at the end or after Stop. An error of a file comes in its place in the order.
   absl::StatusOr<std::unique_ptr<SampleBlock>> Next();
   void Recycle(std::unique_ptr<SampleBlock> block);
+  // Makes a Next that waits return, and the readers end soon. Concurrent.
+  void Interrupt();
   // Interrupts and joins the readers.
   void Stop();
 

@@ -11,7 +11,10 @@ QueueDataset::QueueDataset(const DatasetOptions& options, const FormatEntry& for
     : options_(options), format_(format) {}
 
 absl::Status QueueDataset::BeginPass(const base::DataPosition& done) {
-  reader_ = std::make_unique<OrderedReader>(options_, format_, meter_);
+  {
+    base::MutexLock lock(reader_mu_);
+    reader_ = std::make_unique<OrderedReader>(options_, format_, meter_);
+  }
   {
     base::MutexLock lock(merge_mu_);
     bad_lines_ = std::make_unique<BadLineLog>(options_);
@@ -98,6 +101,11 @@ absl::StatusOr<std::unique_ptr<Batch>> QueueDataset::Next() {
     return batch;
   }
   return nullptr;
+}
+
+void QueueDataset::Interrupt() {
+  base::MutexLock lock(reader_mu_);
+  if (reader_ != nullptr) reader_->Interrupt();
 }
 
 absl::Status QueueDataset::EndPass() {

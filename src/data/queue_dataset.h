@@ -21,6 +21,7 @@ class QueueDataset final : public Dataset {
 
   absl::Status BeginPass(const base::DataPosition& done) override;
   absl::StatusOr<std::unique_ptr<Batch>> Next() override;
+  void Interrupt() override;
   void Recycle(std::unique_ptr<Batch> batch) override { pool_.Recycle(std::move(batch)); }
   absl::Status EndPass() override;
   Progress progress() const override { return meter_.Read(); }
@@ -39,7 +40,8 @@ class QueueDataset final : public Dataset {
 
   // One thread at a time makes a batch.
   base::Mutex merge_mu_;
-  std::unique_ptr<OrderedReader> reader_;  // replaced between passes only
+  std::unique_ptr<OrderedReader> reader_;  // replaced between passes only, under reader_mu_
+  base::Mutex reader_mu_;                  // so that Interrupt may come while a pass begins
   std::unique_ptr<BadLineLog> bad_lines_ ABSL_GUARDED_BY(merge_mu_);
   std::unique_ptr<SampleBlock> block_ ABSL_GUARDED_BY(merge_mu_);
   int block_at_ ABSL_GUARDED_BY(merge_mu_) = 0;  // samples of block_ that are used up

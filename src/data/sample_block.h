@@ -35,31 +35,37 @@ struct SampleBlock {
   Column<uint64_t> users;
 
   uint64_t lines = 0;      // good and bad
-  uint64_t bad_lines = 0;  // of which the first kKeptBadLines are in `bad`
+  uint64_t bad_lines = 0;  // of which the first, up to kKeptBadBytes, are in `bad`
   std::vector<BadLine> bad;
+  uint64_t bad_bytes = 0;   // that `bad` holds
   uint64_t disk_bytes = 0;  // what was read of the file for these lines
   int file = 0;             // index of the file they are from
   uint64_t first_line = 1;  // number of the block's first line in that file
 
-  static constexpr size_t kKeptBadLines = 128;
+  static constexpr uint64_t kKeptBadBytes = 16 << 20;  // as much as a quarantine file takes
 
   void Clear() {
     size = slots = dense_dim = file = 0;
     keys.Clear(), ends.Clear(), values.Clear(), dense.Clear(), labels.Clear(), weights.Clear(), users.Clear();
     lines = bad_lines = disk_bytes = 0;
-    bad.clear();
+    ClearBad();
     first_line = 1;
   }
   void AddBadLine(uint64_t line, std::string reason, const char* text, size_t text_bytes) {
     ++bad_lines;
-    if (bad.size() >= kKeptBadLines) return;
+    if (bad_bytes >= kKeptBadBytes) return;
     bad.push_back({line, std::move(reason), std::string(text, std::min(text_bytes, BadLine::kKeptText))});
+    bad_bytes += sizeof(BadLine) + bad.back().reason.size() + bad.back().text.size();
+  }
+  void ClearBad() {
+    bad = {};  // the memory too: they are rare
+    bad_bytes = 0;
   }
   uint32_t BagBegin(size_t bag) const { return bag == 0 ? 0 : ends[bag - 1]; }
   uint32_t SampleBegin(size_t sample) const { return BagBegin(sample * static_cast<size_t>(slots)); }
   size_t MemoryBytes() const {
     return keys.bytes() + ends.bytes() + values.bytes() + dense.bytes() + labels.bytes() + weights.bytes() +
-           users.bytes();
+           users.bytes() + bad_bytes;
   }
 };
 

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
-#include "base/file.h"
 #include "data/source/line_source.h"
 #include "data/text_writer.h"
 
@@ -54,7 +53,7 @@ absl::StatusOr<SplitResult> SplitFile(const std::string& path, int count, LineSp
   std::vector<std::unique_ptr<TextWriter>> writers;
   for (int piece = 0; piece < count; ++piece) {
     result.pieces.push_back(PieceName(path, piece));
-    ASSIGN_OR_RETURN(auto writer, TextWriter::Create(result.pieces.back() + ".tmp", CompressionOf(path)));
+    ASSIGN_OR_RETURN(auto writer, TextWriter::Create(result.pieces.back(), CompressionOf(path)));
     writers.push_back(std::move(writer));
   }
   const uint64_t pieces = static_cast<uint64_t>(count);
@@ -68,11 +67,7 @@ absl::StatusOr<SplitResult> SplitFile(const std::string& path, int count, LineSp
     return writers[std::min(piece_of(result.lines++), pieces - 1)]->Write(line);
   };
   RETURN_IF_ERROR(ForEachLine(path, write));
-  for (int piece = 0; piece < count; ++piece) {
-    RETURN_IF_ERROR(writers[static_cast<size_t>(piece)]->Close());
-    const std::string& name = result.pieces[static_cast<size_t>(piece)];
-    RETURN_IF_ERROR(base::RenameDurably(name + ".tmp", name));
-  }
+  for (const auto& writer : writers) RETURN_IF_ERROR(writer->Close());
   return result;
 }
 

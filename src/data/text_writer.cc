@@ -3,47 +3,70 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include <cerrno>
 #include <vector>
 
-#include "base/file.h"
+#include "base/output_file.h"
 
 namespace regatta::data {
 namespace {
 
+using base::OutputFile;
+
 class PlainWriter final : public TextWriter {
  public:
-  explicit PlainWriter(std::unique_ptr<base::AppendFile> file) : file_(std::move(file)) {}
+  explicit PlainWriter(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
   absl::Status Write(std::string_view text) override { return file_->Append(text); }
-  absl::Status Close() override { return file_->Close(); }
+  absl::Status Close() override { return file_->Commit(OutputFile::Durability::kNamed); }
 
  private:
-  const std::unique_ptr<base::AppendFile> file_;
+  const std::unique_ptr<OutputFile> file_;
 };
 
 class GzipWriter final : public TextWriter {
  public:
-  GzipWriter(std::string path, gzFile file) : path_(std::move(path)), file_(file) {}
-  ~GzipWriter() override {
-    if (file_ != nullptr) gzclose(file_);
+  explicit GzipWriter(std::unique_ptr<OutputFile> file) : file_(std::move(file)), output_(kOutputBytes) {}
+  ~GzipWriter() override { deflateEnd(&stream_); }
+  absl::Status Init() {
+    // 15 bits of window, +16: a gzip header.
+    if (deflateInit2(&stream_, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
+      return absl::OkStatus();
+    return absl::ResourceExhaustedError("cannot start zlib");
   }
   absl::Status Write(std::string_view text) override {
-    if (text.empty() || gzwrite(file_, text.data(), static_cast<unsigned>(text.size())) > 0) return absl::OkStatus();
-    return base::ErrnoStatus("cannot write", path_);
+    // zlib counts in 32 bits.
+    for (; text.size() > kMostInput; text.remove_prefix(kMostInput))
+      RETURN_IF_ERROR(Compress(text.substr(0, kMostInput), Z_NO_FLUSH));
+    return Compress(text, Z_NO_FLUSH);
   }
   absl::Status Close() override {
-    gzFile file = std::exchange(file_, nullptr);
-    return gzclose(file) == Z_OK ? absl::OkStatus() : base::ErrnoStatus("cannot close", path_);
+    RETURN_IF_ERROR(Compress("", Z_FINISH));
+    return file_->Commit(OutputFile::Durability::kNamed);
   }
 
  private:
-  const std::string path_;
-  gzFile file_;
+  static constexpr size_t kOutputBytes = 128 << 10;
+  static constexpr size_t kMostInput = 1 << 30;
+
+  absl::Status Compress(std::string_view text, int flush) {
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream_.avail_in = static_cast<uInt>(text.size());
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(output_.data());
+      stream_.avail_out = static_cast<uInt>(output_.size());
+      deflate(&stream_, flush);  // cannot fail: the stream is whole and there is room
+      RETURN_IF_ERROR(file_->Append(output_.data(), output_.size() - stream_.avail_out));
+    } while (stream_.avail_out == 0);
+    return absl::OkStatus();
+  }
+
+  const std::unique_ptr<OutputFile> file_;
+  std::vector<char> output_;
+  z_stream stream_{};
 };
 
 class ZstdWriter final : public TextWriter {
  public:
-  explicit ZstdWriter(std::unique_ptr<base::AppendFile> file)
+  explicit ZstdWriter(std::unique_ptr<OutputFile> file)
       : file_(std::move(file)), stream_(ZSTD_createCStream()), output_(ZSTD_CStreamOutSize()) {
     if (stream_ != nullptr) ZSTD_CCtx_setParameter(stream_, ZSTD_c_checksumFlag, 1);
   }
@@ -51,7 +74,7 @@ class ZstdWriter final : public TextWriter {
   absl::Status Write(std::string_view text) override { return Compress(text, ZSTD_e_continue); }
   absl::Status Close() override {
     RETURN_IF_ERROR(Compress("", ZSTD_e_end));
-    return file_->Close();
+    return file_->Commit(OutputFile::Durability::kNamed);
   }
 
  private:
@@ -67,7 +90,7 @@ class ZstdWriter final : public TextWriter {
     }
   }
 
-  const std::unique_ptr<base::AppendFile> file_;
+  const std::unique_ptr<OutputFile> file_;
   ZSTD_CStream* const stream_;
   std::vector<char> output_;
 };
@@ -75,12 +98,12 @@ class ZstdWriter final : public TextWriter {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TextWriter>> TextWriter::Create(const std::string& path, Compression compression) {
+  ASSIGN_OR_RETURN(auto file, OutputFile::Create(path));
   if (compression == Compression::kGzip) {
-    gzFile file = gzopen(path.c_str(), "wb1");
-    if (file == nullptr) return base::ErrnoStatus("cannot create", path);
-    return std::make_unique<GzipWriter>(path, file);
+    auto writer = std::make_unique<GzipWriter>(std::move(file));
+    RETURN_IF_ERROR(writer->Init());
+    return writer;
   }
-  ASSIGN_OR_RETURN(auto file, base::AppendFile::Create(path));
   if (compression == Compression::kZstd) return std::make_unique<ZstdWriter>(std::move(file));
   return std::make_unique<PlainWriter>(std::move(file));
 }

@@ -15,11 +15,11 @@ class TextWriter {
  public:
   virtual ~TextWriter() = default;
 
-  // Creates or truncates.
+  // The file appears, or replaces the old one, at Close; a writer that ends without one leaves no trace.
   static absl::StatusOr<std::unique_ptr<TextWriter>> Create(const std::string& path, Compression compression);
 
   virtual absl::Status Write(std::string_view text) = 0;
-  // Must be called last: what was written is complete only then.
+  // Must be called last.
   virtual absl::Status Close() = 0;
 };
 

@@ -54,11 +54,15 @@ void AddOptions(CLI::App& app, Verb verb, TrainArgs& args, std::string& is_cloud
   app.add_option("-o,--opt", args.overrides, "set a key; the value is YAML; may be repeated")
       ->type_name("KEY=VALUE")
       ->take_all();
-  app.add_flag("--json", args.json, "print one JSON object a report");
+  app.add_flag("--json", args.json,
+               verb == Verb::kConfig ? "print the configuration as JSON" : "print one JSON object a report");
   app.add_option("--is_cloud", is_cloud, "accepted and ignored, for scripts that pass it")
       ->expected(0, 1)
       ->type_name("");
-  if (verb == Verb::kConfig) return;
+  if (verb == Verb::kConfig) {
+    app.add_flag("--keys", args.keys, "print the reference of every key instead, as Markdown; needs no FILE");
+    return;
+  }
   app.add_flag("--insecure", args.insecure, "allow servers outside this machine: the network is trusted");
   app.add_option("--trace", args.trace, "write a trace for chrome://tracing or Perfetto")->type_name("FILE");
   app.add_flag("--dry-run", args.dry_run, "show the configuration, the first batch and the tables; train nothing");
@@ -106,7 +110,7 @@ absl::StatusOr<TrainArgs> ParseTrainArgs(Verb verb, int argc, const char* const*
     return absl::InvalidArgumentError(
         absl::StrCat("regatta ", text.name, ": unexpected '", word, "'", Suggest(app, word)));
   }
-  if (args.config.empty()) {
+  if (args.config.empty() && !args.keys) {
     return absl::InvalidArgumentError(absl::StrCat("regatta ", text.name, ": no configuration; try: regatta ",
                                                    text.name, " -m models/rank/dnn/config.yaml"));
   }

@@ -20,6 +20,7 @@ struct TrainArgs {
   bool overwrite = false;
   bool dry_run = false;
   bool json = false;
+  bool keys = false;        // config --keys
   bool insecure = false;    // --insecure: servers may be outside this machine
   std::string trace;        // "" = none
   std::string predictions;  // "" = none

@@ -131,17 +131,20 @@ absl::Status LaneSession::CheckSections(const wire::FrameReader& frame) const {
   return absl::OkStatus();
 }
 
-// Between the first and the last key the store checks the order of shards, so the ends tell whether all are the lane's.
+// All keys are looked at before any is used: a request is applied whole or not at all.
 absl::Status LaneSession::ReadKeys(wire::FrameReader& frame, const ps::Section& section,
                                    std::vector<base::Key>& keys) const {
   const size_t first = keys.size();
   keys.resize(first + section.keys());
-  if (section.keys() == 0) return absl::OkStatus();
   RETURN_IF_ERROR(frame.Read(keys.data() + first, section.keys() * sizeof(base::Key)));
-  for (const base::Key key : {keys[first], keys.back()}) {
-    if (shards_.Contains(base::ShardOf(key))) continue;
-    return absl::InvalidArgumentError(absl::StrCat("key ", key, " is of virtual shard ", base::ShardOf(key),
-                                                   "; this lane has ", shards_.begin, " to ", shards_.end - 1));
+  int64_t least = shards_.begin;
+  for (size_t i = first; i < keys.size(); ++i) {
+    const int64_t shard = base::ShardOf(keys[i]);
+    if (shard < least || shard >= shards_.end)
+      return absl::InvalidArgumentError(absl::StrCat("key ", keys[i], " is of virtual shard ", shard, ", where ", least,
+                                                     " to ", shards_.end - 1,
+                                                     " may come: a lane's keys are its own, grouped by shard"));
+    least = shard;
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/standard_output.h"
 #include "cluster/environment.h"
 #include "cluster/pserver_args.h"
 #include "server/ps_server.h"
@@ -72,5 +73,5 @@ int main(int argc, char** argv) {
   FLAGS_logtostderr = true;
   FLAGS_log_year_in_prefix = false;  // I0318 21:47:01.298220 …, as scripts expect it
   regatta::cluster::ClearProxyVariables();
-  return regatta::server::Main(argc, argv);
+  return regatta::base::ExitCodeOf(regatta::server::Main(argc, argv));
 }

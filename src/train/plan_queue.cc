@@ -1,22 +1,27 @@
 #include "train/plan_queue.h"
 
+#include <chrono>
+
 namespace regatta::train {
+namespace {
+
+constexpr std::chrono::milliseconds kStopPoll(50);  // how soon a stop is seen by those who wait for data
+
+}  // namespace
 
 PlanQueue::PlanQueue(data::Dataset& dataset, size_t depth, metrics::Tracer* tracer)
     : dataset_(dataset), depth_(depth), tracer_(tracer) {}
 
 PlanQueue::~PlanQueue() { Stop().IgnoreError(); }
 
-absl::Status PlanQueue::Start(const base::DataPosition& done) {
-  RETURN_IF_ERROR(dataset_.BeginPass(done));
+void PlanQueue::Start(const base::DataPosition& done) {
   {
     base::MutexLock lock(mu_);
     ready_.clear();
     status_ = absl::OkStatus();
-    ended_ = stopping_ = false;
+    ended_ = stopping_ = interrupted_ = false;
   }
-  thread_ = std::thread([this] { Run(); });
-  return absl::OkStatus();
+  thread_ = std::thread([this, done] { Run(done); });
 }
 
 std::unique_ptr<PlannedBatch> PlanQueue::FreeBatch() {
@@ -29,37 +34,47 @@ std::unique_ptr<PlannedBatch> PlanQueue::FreeBatch() {
   return batch;
 }
 
-void PlanQueue::Run() {
-  lookup::Planner planner;
-  absl::Status status;
-  while (auto planned = FreeBatch()) {
-    auto batch = dataset_.Next();
-    if (!batch.ok() || *batch == nullptr) {
-      status = batch.status();
-      break;
-    }
-    metrics::TraceSpan span(tracer_, "plan");
-    planned->batch = *std::move(batch);
-    const data::Batch& b = *planned->batch;
-    planner.Plan({b.keys, b.offsets, b.values}, planned->plan);
-    base::MutexLock lock(mu_);
-    ready_.push_back(std::move(planned));
-    changed_.NotifyAll();
-  }
+void PlanQueue::Run(const base::DataPosition& done) {
+  const absl::Status status = Read(done);
   base::MutexLock lock(mu_);
   ended_ = true;
   status_ = status;
   changed_.NotifyAll();
 }
 
-absl::StatusOr<std::unique_ptr<PlannedBatch>> PlanQueue::Next() {
+absl::Status PlanQueue::Read(const base::DataPosition& done) {
+  lookup::Planner planner;
+  RETURN_IF_ERROR(dataset_.BeginPass(done));
+  while (auto planned = FreeBatch()) {
+    ASSIGN_OR_RETURN(planned->batch, dataset_.Next());
+    if (planned->batch == nullptr) break;
+    metrics::TraceSpan span(tracer_, "plan");
+    const data::Batch& b = *planned->batch;
+    planner.Plan({b.keys, b.offsets, b.values}, planned->plan);
+    base::MutexLock lock(mu_);
+    ready_.push_back(std::move(planned));
+    changed_.NotifyAll();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<PlannedBatch>> PlanQueue::Next(const std::function<bool()>& stop_asked) {
   base::MutexLock lock(mu_);
-  while (ready_.empty() && !ended_ && !stopping_) changed_.Wait(mu_);
+  while (ready_.empty() && !ended_ && !stopping_) {
+    if (changed_.WaitFor(mu_, kStopPoll) || !ready_.empty() || ended_ || !stop_asked()) continue;
+    interrupted_ = stopping_ = true;
+    changed_.NotifyAll();
+  }
   if (ready_.empty()) {
-    if (!status_.ok()) return status_;
+    if (!status_.ok() && !interrupted_) return status_;
     return std::unique_ptr<PlannedBatch>();
   }
   return TakeLocked();
+}
+
+bool PlanQueue::interrupted() const {
+  base::MutexLock lock(mu_);
+  return interrupted_;
 }
 
 std::unique_ptr<PlannedBatch> PlanQueue::TryNext() {
@@ -80,6 +95,15 @@ void PlanQueue::Recycle(std::unique_ptr<PlannedBatch> batch) {
   free_.push_back(std::move(batch));
 }
 
+// Again and again, for the thread may be about to begin the pass.
+void PlanQueue::InterruptReading() {
+  base::MutexLock lock(mu_);
+  while (!ended_) {
+    dataset_.Interrupt();
+    changed_.WaitFor(mu_, kStopPoll);
+  }
+}
+
 absl::Status PlanQueue::Stop() {
   if (!thread_.joinable()) return absl::OkStatus();
   {
@@ -87,6 +111,7 @@ absl::Status PlanQueue::Stop() {
     stopping_ = true;
     changed_.NotifyAll();
   }
+  InterruptReading();
   thread_.join();
   absl::Status ended = dataset_.EndPass();
   base::MutexLock lock(mu_);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -27,9 +28,13 @@ class PlanQueue {
   PlanQueue(data::Dataset& dataset, size_t depth, metrics::Tracer* tracer);
   ~PlanQueue();
 
-  absl::Status Start(const base::DataPosition& done);
-  // The next batch in order, or nullptr at the end of the pass.
-  absl::StatusOr<std::unique_ptr<PlannedBatch>> Next();
+  // Starts to read. What fails in doing so, Next reports.
+  void Start(const base::DataPosition& done);
+  // The next batch in order, or nullptr at the end of the pass, or soon after `stop_asked` says so while the data keeps
+  // it waiting; the pass is over then.
+  absl::StatusOr<std::unique_ptr<PlannedBatch>> Next(const std::function<bool()>& stop_asked);
+  // Whether a Next was stopped so.
+  bool interrupted() const;
   // The next batch if it is there already; nullptr where it would have to be waited for, or at the end.
   std::unique_ptr<PlannedBatch> TryNext();
   void Recycle(std::unique_ptr<PlannedBatch> batch);
@@ -37,7 +42,9 @@ class PlanQueue {
   absl::Status Stop();
 
  private:
-  void Run();
+  void Run(const base::DataPosition& done);
+  absl::Status Read(const base::DataPosition& done);
+  void InterruptReading();
   std::unique_ptr<PlannedBatch> FreeBatch();
   std::unique_ptr<PlannedBatch> TakeLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -47,13 +54,14 @@ class PlanQueue {
   metrics::Tracer* const tracer_;
 
   std::thread thread_;
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   base::CondVar changed_;
   std::deque<std::unique_ptr<PlannedBatch>> ready_ ABSL_GUARDED_BY(mu_);
   std::vector<std::unique_ptr<PlannedBatch>> free_ ABSL_GUARDED_BY(mu_);
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  bool interrupted_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace regatta::train

@@ -27,10 +27,11 @@ class Trainer::Pass {
     StepRunner runner(
         trainer_.model_, trainer_.communicator_,
         {.thread = thread, .clip_by_norm = trainer_.options_.clip_by_norm, .tracer = trainer_.options_.tracer});
+    const auto stop_asked = [this] { return observer_.StopAsked(); };
     std::unique_ptr<PlannedBatch> ahead;
     while (Enter()) {
       const auto start = std::chrono::steady_clock::now();
-      auto planned = ahead == nullptr ? queue_.Next() : std::move(ahead);
+      auto planned = ahead == nullptr ? queue_.Next(stop_asked) : std::move(ahead);
       const double read_seconds = SecondsSince(start);
       if (!planned.ok() || *planned == nullptr) {
         Leave(planned.status(), Leaving::kLastBatch);
@@ -106,7 +107,7 @@ class Trainer::Pass {
       status_ = status;
       trainer_.communicator_.Abort(status);
     }
-    if (status.ok() && leaving == Leaving::kLastBatch) reached_end_ = true;
+    if (status.ok() && leaving == Leaving::kLastBatch) (queue_.interrupted() ? stopping_ : reached_end_) = true;
     if (pausing_ && in_flight_ == 0) {
       if (status_.ok()) status_ = observer_.AtPause(position_);
       pausing_ = false;
@@ -138,7 +139,7 @@ absl::StatusOr<PassEnd> Trainer::RunPass(data::Dataset& dataset, base::StepKind 
   PlanQueue queue(dataset, 2 + static_cast<size_t>(options_.threads), options_.tracer);
   RETURN_IF_ERROR(communicator_.BeginPass(
       {.pass = done.pass, .kind = kind, .known = {}, .first_step = first_step, .first_batch = done.low}));
-  RETURN_IF_ERROR(queue.Start(done));
+  queue.Start(done);
   Pass pass(*this, queue, kind, done, first_step, observer);
   std::vector<std::thread> threads;
   for (int t = 1; t < options_.threads; ++t) threads.emplace_back([&pass, t] { pass.RunThread(t); });

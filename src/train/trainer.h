@@ -36,6 +36,9 @@ class PassObserver {
   virtual absl::Status AtPause(const base::DataPosition& position) = 0;
   // A step failed with a loss that is not a number.
   virtual absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) = 0;
+  // Whether the pass is to end though the next batch has not come. Asked by threads that wait for data, several at a
+  // time and also beside the other calls.
+  virtual bool StopAsked() = 0;
 };
 
 struct TrainerOptions {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "table/checkpoint/save_list.h"
 #include "train/pass_meter.h"
 #include "worker/stop_signal.h"
@@ -15,8 +16,8 @@ namespace {
 class PredictionFile {
  public:
   static absl::StatusOr<std::unique_ptr<PredictionFile>> Create(const std::string& path) {
-    auto file = std::unique_ptr<PredictionFile>(new PredictionFile(path));
-    ASSIGN_OR_RETURN(file->out_, base::AppendFile::Create(path + ".tmp"));
+    auto file = std::unique_ptr<PredictionFile>(new PredictionFile);
+    ASSIGN_OR_RETURN(file->out_, base::OutputFile::Create(path));
     return file;
   }
 
@@ -31,17 +32,12 @@ class PredictionFile {
     return absl::OkStatus();
   }
 
-  absl::Status Commit() {
-    RETURN_IF_ERROR(out_->Sync());
-    RETURN_IF_ERROR(out_->Close());
-    return base::RenameDurably(path_ + ".tmp", path_);
-  }
+  absl::Status Commit() { return out_->Commit(base::OutputFile::Durability::kSynced); }
 
  private:
-  explicit PredictionFile(std::string path) : path_(std::move(path)) {}
+  PredictionFile() = default;
 
-  const std::string path_;
-  std::unique_ptr<base::AppendFile> out_;
+  std::unique_ptr<base::OutputFile> out_;
   std::map<uint64_t, std::string> waiting_;
   uint64_t next_ = 0;
 };
@@ -65,6 +61,7 @@ class InferObserver : public train::PassObserver {
   }
   absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
   absl::Status OnBadLoss(const data::Batch&, absl::Status bad) override { return bad; }
+  bool StopAsked() override { return StopSignal::Requested() != 0; }
 
   train::PassMeter meter;
   absl::Status status;

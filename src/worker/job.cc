@@ -20,6 +20,9 @@
 namespace regatta::worker {
 namespace {
 
+constexpr char kTrainData[] = "runner.train_data_dir";
+constexpr char kTestData[] = "runner.test_data_dir";
+
 uint64_t SettingsHash(const data::DatasetOptions& options) {
   uint64_t hash = base::Combine64(options.seed, static_cast<uint64_t>(options.batch_size));
   hash = base::Combine64(hash, static_cast<uint64_t>(options.kind) * 2 + static_cast<uint64_t>(options.shuffle));
@@ -46,6 +49,15 @@ fleet::Mode ToFleet(runner::SyncMode mode) {
       return fleet::Mode::kAsync;
   }
   return fleet::Mode::kAsync;
+}
+
+absl::Status CheckDataIsNamed(const Job& job) {
+  if (job.args.verb == runner::Verb::kConfig) return absl::OkStatus();
+  const bool train = job.args.verb == runner::Verb::kTrain || job.args.dry_run;
+  if (!(train ? job.run.runner.train_data_dir : job.run.runner.test_data_dir).empty()) return absl::OkStatus();
+  const char* const key = train ? kTrainData : kTestData;
+  return absl::InvalidArgumentError(absl::StrCat(key, " is not set: name the data in ", job.args.config, " or with -o ",
+                                                 key, "=FILE, a folder or a glob"));
 }
 
 // The files of this worker.
@@ -82,6 +94,7 @@ absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, cons
   job->model = *std::move(model);
   ASSIGN_OR_RETURN(job->table_configs, ConfigureTables(job->model->spec(), job->run, job->config, job->remarks));
   RETURN_IF_ERROR(runner::CheckNoUnknown(job->config, job->remarks));
+  RETURN_IF_ERROR(CheckDataIsNamed(*job));
   if (!args.trace.empty()) job->tracer = std::make_unique<metrics::Tracer>();
   if (!job->alone()) {
     if (place.threads.has_value() && !job->config.Has("runner.thread_num")) job->run.runner.thread_num = *place.threads;
@@ -133,8 +146,7 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   const runner::RunnerOptions& runner = job.run.runner;
   const bool train = use == DataUse::kTrain;
   const std::string& path = train ? runner.train_data_dir : runner.test_data_dir;
-  const char* key = train ? "runner.train_data_dir" : "runner.test_data_dir";
-  if (path.empty()) return absl::InvalidArgumentError(absl::StrCat(key, " is not set: where is the data?"));
+  const char* key = train ? kTrainData : kTestData;
   JobData result;
   auto files = FilesOf(job, use, path);
   if (!files.ok()) return base::Annotate(files.status(), key);

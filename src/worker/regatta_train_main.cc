@@ -6,7 +6,9 @@
 #include <fstream>
 
 #include "base/failpoint.h"
+#include "base/standard_output.h"
 #include "cluster/environment.h"
+#include "runner/key_table.h"
 #include "runner/train_args.h"
 #include "worker/blas.h"
 #include "worker/dry_run.h"
@@ -32,10 +34,13 @@ train::ReportStyle StyleFor(const runner::TrainArgs& args) {
 }
 
 int RunVerb(Job& job) {
-  StopSignal signal;
+  StopSignal::Begin(job.args.verb == runner::Verb::kTrain ? StopSignal::Work::kTrain : StopSignal::Work::kInfer);
   if (job.args.verb == runner::Verb::kTrain) {
-    if (const absl::Status joined = JoinServers(job); !joined.ok())
-      return StopSignal::Requested() != 0 ? 128 + StopSignal::Requested() : Fail(joined, kFailed);
+    if (const absl::Status joined = JoinServers(job); !joined.ok()) {
+      if (StopSignal::Requested() == 0) return Fail(joined, kFailed);
+      std::fprintf(stderr, "regatta: stopped while joining the servers: there was nothing to save\n");
+      return 128 + StopSignal::Requested();
+    }
   }
   train::Reporter reporter(StyleFor(job.args), job.run.runner.use_auc ? train::ReportAuc::kYes : train::ReportAuc::kNo);
   if (job.args.verb == runner::Verb::kInfer) {
@@ -82,6 +87,10 @@ int Main(int argc, char** argv) {
     std::fputs(args->help.c_str(), stdout);
     return kDone;
   }
+  if (args->keys) {
+    std::fputs(runner::KeysMarkdown().c_str(), stdout);
+    return kDone;
+  }
   const auto place = PlaceOf(*args);
   if (!place.ok()) return Fail(place.status(), kUsage);
   for (const std::string& note : place->notes) LOG(INFO) << note;
@@ -106,6 +115,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   regatta::worker::UseKernelsOfThisCpu(argv);
+  const regatta::worker::StopSignal signal;
   regatta::worker::SetLibraryDefaults();
   regatta::cluster::ClearProxyVariables();
   FLAGS_logtostderr = true;
@@ -118,5 +128,5 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  return regatta::worker::Main(argc, argv);
+  return regatta::base::ExitCodeOf(regatta::worker::Main(argc, argv));
 }

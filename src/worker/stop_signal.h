@@ -1,17 +1,27 @@
-// Ctrl+C and SIGTERM: the first asks the run to finish its step, save and end; the second ends the process at once.
-// Thread-safety: Requested is concurrent. One at a time: signals belong to the process.
+// Ctrl+C, SIGTERM and SIGHUP (a lost terminal; left alone where nohup has it ignored). While the program starts a
+// signal ends it at once: there is nothing to save. From Begin on the first asks the run to finish its step, save and
+// end; the second ends the process at once. Thread-safety: Requested is concurrent. One at a time: signals belong to
+// the process.
 #pragma once
+
+#include <cstdint>
 
 namespace regatta::worker {
 
 class StopSignal {
  public:
+  enum class Work : uint8_t { kTrain, kInfer };
+
+  // Also lets the signals through that came while the program was loaded: `regatta` blocks them before it starts this
+  // one (cli/worker_command.cc).
   StopSignal();
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  // The signal that came, or 0.
+  // There is something to stop from now on, and a closed pipe is an error, not an end.
+  static void Begin(Work work);
+  // The signal that came since, or 0.
   static int Requested();
 };
 

@@ -263,6 +263,7 @@ absl::Status TrainRun::Validate() {
     }
     absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
     absl::Status OnBadLoss(const data::Batch&, absl::Status status) override { return status; }
+    bool StopAsked() override { return StopSignal::Requested() != 0; }
     train::PassMeter meter;
   } observer(epoch_);
   auto end = trainer_->RunPass(*validation_.dataset, base::StepKind::kInfer, {.pass = epoch_}, 0, observer);
@@ -325,10 +326,20 @@ train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
   return CheckpointIsDue() ? Wish::kPause : Wish::kGoOn;
 }
 
-bool TrainRun::MustStop() {
-  if (StopSignal::Requested() != 0) return true;
+bool TrainRun::StopAsked() {
+  if (team_.stop_asked()) return true;
+  if (!IsOver()) return false;
+  team_.AskToStop();
+  return true;
+}
+
+bool TrainRun::IsOver() const {
   const double max_minutes = job_.run.runner.max_minutes;
-  if (max_minutes > 0 && MinutesSince(start_) >= max_minutes) return true;
+  return StopSignal::Requested() != 0 || (max_minutes > 0 && MinutesSince(start_) >= max_minutes);
+}
+
+bool TrainRun::MustStop() {
+  if (IsOver()) return true;
   if (job_.run.runner.max_memory > 0 && steps_since_save_ % 20 == 1) memory_ = CheckMemory();
   return !memory_.ok();
 }

@@ -31,6 +31,7 @@ class TrainRun : private train::PassObserver {
   Wish AfterStep(const Step& step) override;
   absl::Status AtPause(const base::DataPosition& position) override;
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
+  bool StopAsked() override;
 
   absl::Status Open();
   absl::Status OpenRoot();
@@ -49,6 +50,7 @@ class TrainRun : private train::PassObserver {
   absl::Status SaveAndStop(const train::PassEnd& end, const char* why);
   table::RunState StateAt(const base::DataPosition& position, table::EpochState epoch_state) const;
   bool CheckpointIsDue() const;
+  bool IsOver() const;
   bool MustStop();
   absl::Status CheckMemory() const;
   void SayMemory() const;

@@ -35,12 +35,14 @@ class Numbers : public data::Dataset {
   absl::Status BeginPass(const base::DataPosition& done) override {
     done_ = done;
     next_ = 0;
+    interrupted_ = false;
     return absl::OkStatus();
   }
   absl::StatusOr<std::unique_ptr<data::Batch>> Next() override {
     base::MutexLock lock(mu_);
     while (next_ < batches_ && done_.Contains(next_)) ++next_;
-    if (next_ >= batches_) return std::unique_ptr<data::Batch>();
+    while (next_ == hang_at && !interrupted_) changed_.Wait(mu_);
+    if (interrupted_ || next_ >= batches_) return std::unique_ptr<data::Batch>();
     auto batch = std::make_unique<data::Batch>();
     batch->index = next_++;
     batch->size = 4;
@@ -55,15 +57,24 @@ class Numbers : public data::Dataset {
     }
     return batch;
   }
+  void Interrupt() override {
+    base::MutexLock lock(mu_);
+    interrupted_ = true;
+    changed_.NotifyAll();
+  }
   void Recycle(std::unique_ptr<data::Batch>) override {}
   absl::Status EndPass() override { return absl::OkStatus(); }
   data::Progress progress() const override { return {}; }
 
+  uint64_t hang_at = UINT64_MAX;  // the batch that never comes, until Interrupt
+
  private:
   const uint64_t batches_, bad_;
   base::Mutex mu_;
+  base::CondVar changed_;
   base::DataPosition done_;
   uint64_t next_ = 0;
+  bool interrupted_ = false;
 };
 
 struct Embedded {
@@ -134,6 +145,9 @@ struct Watcher : PassObserver {
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status) override {
     return absl::AbortedError(absl::StrCat("bad batch ", batch.index));
   }
+  bool StopAsked() override { return stop_asked; }
+
+  std::atomic<bool> stop_asked{false};
 
   std::set<uint64_t> seen;
   uint64_t steps = 0, stop_after = UINT64_MAX, pause_every = 0;
@@ -141,6 +155,26 @@ struct Watcher : PassObserver {
   absl::Status pause_status;
   Counting* counting = nullptr;
 };
+
+TEST(Trainer, AStopEndsTheWaitForData) {
+  for (const int threads : {1, 3}) {
+    Embedded setup(threads);
+    Numbers data(20);
+    data.hang_at = 5;
+    Watcher watcher;
+    watcher.stop_asked = true;  // heeded by those who wait only: the five batches that came are trained on
+    Trainer trainer(setup.model, *setup.local, setup.options);
+    const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+    ASSERT_TRUE(end.ok()) << end.status();
+    EXPECT_FALSE(end->complete);
+    EXPECT_EQ(end->position.low, 5u);
+    data.hang_at = UINT64_MAX;
+    const auto rest = trainer.RunPass(data, base::StepKind::kTrain, end->position, 0, watcher);
+    ASSERT_TRUE(rest.ok()) << rest.status();
+    EXPECT_TRUE(rest->complete);
+    EXPECT_EQ(watcher.seen.size(), 20u);
+  }
+}
 
 TEST(Trainer, OneThreadWalksEveryBatchInOrder) {
   Embedded setup(1);

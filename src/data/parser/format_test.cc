@@ -71,6 +71,34 @@ TEST(CriteoTsv, RefusesWrongFields) {
   EXPECT_FALSE(format.make(SmallSchema()).ok());
 }
 
+// One line of every format, its label to be filled in; the formats' own tests are about the rest of the line.
+TEST(Formats, LabelsAreFrom0To1) {
+  Schema schema = SmallSchema();
+  schema.dense_dim = 0;
+  const auto lines = [&](const std::string& label) {
+    return std::map<std::string, std::string>{{"slot_text", schema.label + ":" + label + " 1:5 2:6\n"},
+                                              {"criteo_tsv", CriteoLine(label, "1", "68fd1e64")},
+                                              {"slot_reader", label + ":1 5:2 6:3\n"},
+                                              {"multislot", "1 " + label + " 1 5 1 6\n"}};
+  };
+  for (const FormatEntry& format : kFormats) {
+    const std::string name(format.name);
+    const Schema& its_schema = name == "criteo_tsv" ? CriteoSchema() : schema;
+    for (const char* good : {"0", "1", "0.25", "1.0"}) {
+      const SampleBlock block = Parse(format, its_schema, lines(good).at(name));
+      ASSERT_EQ(block.size, 1) << name << " " << good;
+      EXPECT_EQ(block.labels[0], std::stof(good)) << name;
+    }
+    for (const char* bad : {"7", "-1", "1.001", "-0.5"}) {
+      const SampleBlock block = Parse(format, its_schema, lines("1").at(name) + lines(bad).at(name));
+      EXPECT_EQ(block.size, 1) << name << " " << bad;
+      ASSERT_EQ(block.bad.size(), 1u) << name << " " << bad;
+      EXPECT_NE(block.bad[0].reason.find("expected a label from 0 to 1, found '" + std::string(bad)), std::string::npos)
+          << name << ": " << block.bad[0].reason;
+    }
+  }
+}
+
 TEST(SlotReader, ReadsSignsOfSlots) {
   Schema schema = SmallSchema();
   schema.dense_dim = 0;

@@ -47,6 +47,7 @@ absl::Status SampleBuilder::Add(FieldRef ref, std::string_view text) {
   }
   float value = 0;
   if (!ParseDecimal(begin, end, &value)) return Expected("a finite number", text);
+  if (ref.field == Field::kLabel && !IsLabel(value)) return Expected("a label from 0 to 1", text);
   if (ref.field == Field::kWeight && value < 0) return Expected("a sample weight from 0", text);
   (ref.field == Field::kLabel   ? labels_
    : ref.field == Field::kDense ? dense_

@@ -14,6 +14,9 @@
 
 namespace regatta::data {
 
+// A click or none, or the share of clicks in between: the loss and the metrics of a CTR model know no others.
+inline bool IsLabel(float value) { return value >= 0 && value <= 1; }
+
 class SampleBuilder {
  public:
   explicit SampleBuilder(const Schema& schema);
@@ -25,7 +28,6 @@ class SampleBuilder {
     ordered_ &= keys_.empty() || slot >= keys_.back().slot;
     keys_.push_back({slot, key});
   }
-  void AddLabel(float value) { labels_.push_back(value); }
   void AddDense(float value) { dense_.push_back(value); }
   // Appends the sample, or says which part came in a wrong number.
   absl::Status Finish(SampleBlock& block);

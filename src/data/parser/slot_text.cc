@@ -84,7 +84,7 @@ const char* SlotTextParser::FollowPlan(const char* p, SampleBlock& block) {
   if (separators == nullptr) return nullptr;
   Draft draft;
   const char* const newline = plan_.Follow(p, separators, TargetsOf(draft, block));
-  if (newline == nullptr || draft.weight < 0) return nullptr;
+  if (newline == nullptr || draft.weight < 0 || !IsLabel(draft.label)) return nullptr;
   separators_.Pass(plan_.tokens());
   Accept(draft, block);
   return newline;

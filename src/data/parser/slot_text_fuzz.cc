@@ -77,6 +77,7 @@ std::optional<Sample> PlainSample(std::string line) {
     } else if (name == "click" || name == "dense_feature") {
       const auto number = PlainDecimal(value);
       if (!number) return std::nullopt;
+      if (name == "click" && !(*number >= 0 && *number <= 1)) return std::nullopt;
       if (name == "click") {
         sample.label = *number;
         ++labels;

@@ -25,13 +25,16 @@ enum class Compression { kNone, kGzip, kZstd };
 
 // By the name's ending.
 Compression CompressionOf(std::string_view path);
+// By the name's ending, or else by the file's first bytes.
+absl::StatusOr<Compression> RecogniseCompression(const std::string& path);
 
 // Starts `begin` bytes into the file.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenPlain(const std::string& path, uint64_t begin = 0);
 // gzip members one after the other are one text.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenGzip(const std::string& path);
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenZstd(const std::string& path);
-// Whichever its name says.
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenCompressed(const std::string& path, Compression compression);
+// As RecogniseCompression says.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path);
 
 }  // namespace regatta::data

@@ -11,6 +11,9 @@ namespace {
 // Beyond a range's end only the rest of its last line is wanted.
 constexpr size_t kTailBytes = 16 << 10;
 
+// What some editors put in front of UTF-8; no part of the first line.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 const char* FindNewline(const char* begin, const char* end) {
   return begin == end ? nullptr : static_cast<const char*>(std::memchr(begin, '\n', static_cast<size_t>(end - begin)));
 }
@@ -140,6 +143,8 @@ absl::StatusOr<bool> LineSource::Next(LineBlock* block) {
       block->text = {buffer_.data() + begin_, size};
       begin_ += size;
       offset_ += size;
+      if (first == 0 && range_.begin == 0 && block->text.starts_with(kByteOrderMark))
+        block->text.remove_prefix(kByteOrderMark.size());
       break;
     }
     if (has_long_line) {

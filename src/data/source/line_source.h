@@ -1,5 +1,5 @@
 // Cuts a ByteSource into blocks of whole lines, handed out in place. A line longer than the limit is dropped in
-// bounded memory and reported.
+// bounded memory and reported. A byte order mark at the start of a file is left out.
 // Thread-safety: belongs to one thread.
 #pragma once
 

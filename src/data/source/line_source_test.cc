@@ -47,6 +47,27 @@ std::string ManyLines() {
   return text;
 }
 
+TEST(LineSource, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  const std::string mark = "\xEF\xBB\xBF", path = TempPath("mark");
+  WriteBytes(path, mark + "a:1\n" + mark + "b:2\n");
+  const std::string want = "a:1\n" + mark + "b:2\n";
+  for (const size_t block : {1, 2, 5, 100}) EXPECT_EQ(ReadAll(OpenPlain(path).value(), block, 100).text, want);
+  for (const uint64_t cut : {1, 2, 3, 4, 7, 9}) {
+    const std::string first = ReadAll(OpenPlain(path).value(), 4, 100, {0, cut}).text;
+    EXPECT_EQ(first + ReadAll(OpenPlain(path, cut - 1).value(), 4, 100, {cut, 14}).text, want) << cut;
+  }
+}
+
+TEST(OpenFile, KnowsCompressedFilesByTheirFirstBytes) {
+  for (const Compression compression : {Compression::kGzip, Compression::kZstd, Compression::kNone}) {
+    const std::string path = TempPath("no_ending");
+    auto writer = TextWriter::Create(path, compression).value();
+    ASSERT_TRUE(writer->Write(ManyLines()).ok() && writer->Close().ok());
+    EXPECT_EQ(RecogniseCompression(path).value(), compression);
+    EXPECT_EQ(ReadAll(OpenFile(path).value(), 1000, 100).text, ManyLines());
+  }
+}
+
 TEST(LineSource, GivesWholeLinesForAnyBlockSize) {
   const std::string path = TempPath("plain"), text = ManyLines() + "last without end";
   WriteBytes(path, text);

@@ -54,8 +54,23 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenPlain(const std::string& path, u
   return source;
 }
 
+absl::StatusOr<Compression> RecogniseCompression(const std::string& path) {
+  if (CompressionOf(path) != Compression::kNone) return CompressionOf(path);
+  ASSIGN_OR_RETURN(auto file, OpenPlain(path));
+  char bytes[4] = {};
+  ASSIGN_OR_RETURN(const size_t n, file->Read(bytes, sizeof bytes));
+  const std::string_view head(bytes, n);
+  if (head.starts_with("\x1F\x8B\x08")) return Compression::kGzip;
+  return head == "\x28\xB5\x2F\xFD" ? Compression::kZstd : Compression::kNone;
+}
+
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
-  switch (CompressionOf(path)) {
+  ASSIGN_OR_RETURN(const Compression compression, RecogniseCompression(path));
+  return OpenCompressed(path, compression);
+}
+
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenCompressed(const std::string& path, Compression compression) {
+  switch (compression) {
     case Compression::kGzip:
       return OpenGzip(path);
     case Compression::kZstd:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/output_file.h"
 #include "base/status.h"
 
 namespace regatta::table {
@@ -21,7 +22,7 @@ struct NpyArray {
   uint64_t elements() const;
 };
 
-// Writes arrays one after the other, streaming; the file appears when it is finished.
+// Writes arrays one after the other, streaming (into a pipe too); the file appears when it is finished.
 class NpzWriter {
  public:
   static absl::StatusOr<std::unique_ptr<NpzWriter>> Create(const std::string& path);
@@ -39,13 +40,10 @@ class NpzWriter {
     uint64_t bytes = 0;
     uint32_t crc = 0;
   };
-  NpzWriter(std::string path, std::unique_ptr<base::AppendFile> file)
-      : path_(std::move(path)), file_(std::move(file)) {}
+  explicit NpzWriter(std::unique_ptr<base::OutputFile> file) : file_(std::move(file)) {}
   absl::Status WriteDirectory();
-  absl::Status PatchChecksums() const;
 
-  const std::string path_;
-  std::unique_ptr<base::AppendFile> file_;
+  const std::unique_ptr<base::OutputFile> file_;
   std::vector<Member> members_;
   uint64_t left_ = 0;  // bytes of the present array still to come
 };

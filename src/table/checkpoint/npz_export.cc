@@ -75,9 +75,7 @@ absl::Status ExportAll(const CheckpointReader& save, NpzWriter& out) {
 
 absl::Status ExportNpz(const CheckpointReader& save, const std::string& path) {
   ASSIGN_OR_RETURN(auto out, NpzWriter::Create(path));
-  absl::Status status = ExportAll(save, *out);
-  if (!status.ok()) (void)base::RemoveTree(path + ".tmp");
-  return status;
+  return ExportAll(save, *out);
 }
 
 }  // namespace regatta::table

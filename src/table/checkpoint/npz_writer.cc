@@ -1,5 +1,3 @@
-#include <fcntl.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <cstring>
@@ -10,7 +8,7 @@
 namespace regatta::table {
 namespace {
 
-constexpr uint64_t kCrcAt = 14;  // in a local file header
+constexpr uint16_t kDescriptorFollows = 1 << 3;  // a flag of a member
 
 template <typename... T>
 std::string Packed(T... values) {
@@ -40,12 +38,12 @@ uint64_t NpyArray::elements() const {
 }
 
 absl::StatusOr<std::unique_ptr<NpzWriter>> NpzWriter::Create(const std::string& path) {
-  ASSIGN_OR_RETURN(auto file, base::AppendFile::Create(path + ".tmp"));
-  return std::unique_ptr<NpzWriter>(new NpzWriter(path, std::move(file)));
+  ASSIGN_OR_RETURN(auto file, base::OutputFile::Create(path));
+  return std::unique_ptr<NpzWriter>(new NpzWriter(std::move(file)));
 }
 
-// Sizes are known before the data, so a member needs no descriptor behind it; its checksum is patched in at the end.
-// Every size is also given as zip64, so arrays may pass 4 GiB.
+// Nothing is written twice, so that the file may be a pipe: a member's checksum and size stand in the descriptor behind
+// it and in the directory. Every size is also given as zip64, so arrays may pass 4 GiB.
 absl::Status NpzWriter::BeginArray(const std::string& name, const std::string& dtype,
                                    const std::vector<uint64_t>& shape) {
   const std::string file = name + ".npy";
@@ -56,9 +54,9 @@ absl::Status NpzWriter::BeginArray(const std::string& name, const std::string& d
   const uint64_t bytes = header.size() + elements * ItemBytes(dtype);
   members_.push_back(Member{file, file_->size(), bytes, 0});
   RETURN_IF_ERROR(file_->Append(absl::StrCat(
-      "PK\x03\x04", Packed(uint16_t{45}, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint16_t{0x21}, uint32_t{0}),
+      "PK\x03\x04", Packed(uint16_t{45}, kDescriptorFollows, uint16_t{0}, uint16_t{0}, uint16_t{0x21}, uint32_t{0}),
       Packed(uint32_t{UINT32_MAX}, uint32_t{UINT32_MAX}, static_cast<uint16_t>(file.size()), uint16_t{20}), file,
-      Packed(uint16_t{1}, uint16_t{16}, bytes, bytes))));
+      Packed(uint16_t{1}, uint16_t{16}, uint64_t{0}, uint64_t{0}))));
   left_ = bytes;
   return Append(header.data(), header.size());
 }
@@ -72,15 +70,17 @@ absl::Status NpzWriter::Append(const void* data, size_t size) {
 }
 
 absl::Status NpzWriter::EndArray() {
-  if (left_ == 0) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(left_, " bytes are missing for ", members_.back().name));
+  const Member& member = members_.back();
+  if (left_ != 0) return absl::InternalError(absl::StrCat(left_, " bytes are missing for ", member.name));
+  return file_->Append(absl::StrCat("PK\x07\x08", Packed(member.crc, member.bytes, member.bytes)));
 }
 
 absl::Status NpzWriter::WriteDirectory() {
   const uint64_t begin = file_->size();
   for (const Member& m : members_) {
     RETURN_IF_ERROR(file_->Append(absl::StrCat(
-        "PK\x01\x02", Packed(uint16_t{45}, uint16_t{45}, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint16_t{0x21}, m.crc),
+        "PK\x01\x02",
+        Packed(uint16_t{45}, uint16_t{45}, kDescriptorFollows, uint16_t{0}, uint16_t{0}, uint16_t{0x21}, m.crc),
         Packed(uint32_t{UINT32_MAX}, uint32_t{UINT32_MAX}, static_cast<uint16_t>(m.name.size()), uint16_t{28}),
         Packed(uint16_t{0}, uint16_t{0}, uint16_t{0}, uint32_t{0}, uint32_t{UINT32_MAX}), m.name,
         Packed(uint16_t{1}, uint16_t{24}, m.bytes, m.bytes, m.offset))));
@@ -94,23 +94,9 @@ absl::Status NpzWriter::WriteDirectory() {
                           uint32_t{UINT32_MAX}, uint16_t{0})));
 }
 
-absl::Status NpzWriter::PatchChecksums() const {
-  const int fd = open(file_->path().c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return base::ErrnoStatus("cannot open", file_->path());
-  absl::Status status;
-  for (const Member& m : members_)
-    if (status.ok() && pwrite(fd, &m.crc, 4, static_cast<off_t>(m.offset + kCrcAt)) != 4)
-      status = base::ErrnoStatus("cannot write", file_->path());
-  if (status.ok() && fsync(fd) != 0) status = base::ErrnoStatus("cannot sync", file_->path());
-  close(fd);
-  return status;
-}
-
 absl::Status NpzWriter::Finish() {
   RETURN_IF_ERROR(WriteDirectory());
-  RETURN_IF_ERROR(file_->Close());
-  RETURN_IF_ERROR(PatchChecksums());
-  return base::RenameDurably(file_->path(), path_);
+  return file_->Commit(base::OutputFile::Durability::kSynced);
 }
 
 }  // namespace regatta::table

@@ -1,0 +1,16 @@
+// Whether what was printed has arrived: a program whose output is lost has failed.
+// Thread-safety: to be called at the end, when nothing else prints.
+#pragma once
+
+#include "base/status.h"
+
+namespace regatta::base {
+
+// Flushes stdout. An error where anything that was ever printed to it got lost, as on a full disk. A pipe whose reader
+// has left is none: it has read what it wanted.
+absl::Status FlushStandardOutput();
+
+// The exit code at the end of main: `code`, or 1 with a line on stderr where `code` is 0 and the output is lost.
+int ExitCodeOf(int code);
+
+}  // namespace regatta::base
