@@ -69,7 +69,13 @@ absl::Status TrainRun::OpenRoot() {
   options.mode = job_.args.resume      ? table::OpenMode::kResume
                  : job_.args.overwrite ? table::OpenMode::kOverwrite
                                        : table::OpenMode::kFresh;
-  options.config_hash = base::HashBytes(runner::ConfigJson(job_.config));
+  std::string text;
+  for (const base::ConfigUse& use : job_.config.Effective()) {
+    if (use.effect == base::ConfigUse::Effect::kNone) continue;
+    options.config[use.path] = use.json;
+    absl::StrAppend(&text, use.path, "=", use.json, "\n");
+  }
+  options.config_hash = base::HashBytes(text);
   options.keep_epochs = static_cast<uint64_t>(job_.run.runner.keep_epochs);
   ASSIGN_OR_RETURN(root_, table::SaveRoot::Open(options));
   return absl::OkStatus();
@@ -217,8 +223,8 @@ absl::StatusOr<RunEnd> TrainRun::StopTogether() {
 absl::StatusOr<RunEnd> TrainRun::StopUnvalidated() {
   if (root_ != nullptr) {
     RETURN_IF_ERROR(root_->MarkInterrupted());
-    reporter_.Note(absl::StrCat("stopped while validating epoch ", epoch_ - 1, ", which is saved; continue with: ",
-                                "regatta train -m ", job_.args.config, " --resume"));
+    reporter_.Note(absl::StrCat("stopped while validating epoch ", epoch_ - 1,
+                                ", which is saved; continue with: ", runner::ResumeCommand(job_.args)));
   }
   return StopSignal::Requested() != 0 ? RunEnd::kStoppedBySignal : RunEnd::kStoppedByOthers;
 }
@@ -305,7 +311,7 @@ absl::Status TrainRun::SaveAndStop(const train::PassEnd& end, const char* why) {
   RETURN_IF_ERROR(root_->SaveCheckpoint(job_.store(), StateAt(end.position, table::EpochState::kRunning)));
   RETURN_IF_ERROR(root_->MarkInterrupted());
   reporter_.Note(absl::StrCat(why, " in epoch ", epoch_, " at batch ", end.position.low,
-                              "; saved, continue with: regatta train -m ", job_.args.config, " --resume"));
+                              "; saved, continue with: ", runner::ResumeCommand(job_.args)));
   return absl::OkStatus();
 }
 
