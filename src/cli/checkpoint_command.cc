@@ -73,8 +73,10 @@ absl::StatusOr<int> List(const Arguments& args) {
                         {"rows", s.rows},
                         {"bytes", s.bytes},
                         {"current", s.current},
-                        {"best", s.best}});
-    const std::string marks = absl::StrCat(s.current ? ", current" : "", s.best ? ", best" : "");
+                        {"best", s.best},
+                        {"earlier_run", s.earlier_run}});
+    const std::string marks =
+        absl::StrCat(s.current ? ", current" : "", s.best ? ", best" : "", s.earlier_run ? ", of an earlier run" : "");
     if (s.status.ok()) {
       absl::StrAppendFormat(&text, "%-20s %6u %10u %12u %14u  complete%s\n", s.name, s.run.epoch, s.run.step, s.rows,
                             s.bytes, marks);

@@ -145,7 +145,7 @@ const KeySpec kKeys[] = {
     Choice<&O::nan_policy>("nan_policy", kNanPolicies,
                            "a gradient with NaN or Inf: leave the row alone, stop, or clip it"),
     Text("sample_weight_slot", &O::sample_weight_slot, "slot that holds a sample's weight", "none"),
-    Text("user_slot", &O::user_slot, "slot that holds the user, for wuauc (keeps 16 bytes a sample)", "none"),
+    Text("user_slot", &O::user_slot, "slot that holds the user, for gauc (keeps 16 bytes a sample)", "none"),
     Int("print_interval", &O::print_interval, 1, kBig, "steps between report lines"),
     Int("seed", &O::seed, 0, 0x1p53, "seed of initial values and shuffles"),
     Bool("use_auc", &O::use_auc, "measure AUC and its companions"),

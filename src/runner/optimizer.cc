@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "table/rule/rule.h"
+
 namespace regatta::runner {
 namespace {
 
 using base::Config;
 using std::string_view;
 
-// optimizer.class and the rules it stands for.
+// Upstream's names of optimizer.class and the rules they stand for; beside them every dense rule has its own.
 struct ClassEntry {
   string_view name;
   string_view sparse;
@@ -43,8 +46,9 @@ constexpr string_view kScheduleNames[] = {"constant",   "exponential", "natural_
                                           "polynomial", "piecewise",   "noam",        "cosine"};
 
 constexpr KeyDoc kDocs[] = {
-    {"hyper_parameters.optimizer.class", "Adam, SGD, Adagrad, Momentum, RMSProp, Ftrl", "Adam",
-     "the rule of dense parameters and of every sparse table (Adagrad: adagrad_v2; SGD: without bounds)"},
+    {"hyper_parameters.optimizer.class", "Adam, SGD, Adagrad, Momentum, RMSProp, Ftrl, or a dense rule", "Adam",
+     "the rule of dense parameters and of every sparse table (Adagrad: adagrad_v2; SGD: without bounds), or the name "
+     "of another dense rule of docs/rules.md; where that has no sparse form, table_parameters gives the tables theirs"},
     {"hyper_parameters.optimizer.learning_rate", "number", "0.001", "learning rate of both"},
     {"hyper_parameters.optimizer.beta1", "number", "the rule's", "Adam"},
     {"hyper_parameters.optimizer.beta2", "number", "the rule's", "Adam"},
@@ -76,10 +80,30 @@ constexpr KeyDoc kDocs[] = {
 
 std::string At(string_view name) { return absl::StrCat(base::View(kSection), ".", base::View(name)); }
 
-absl::Status ReadRules(Config& config, OptimizerOptions& options) {
+bool Among(const std::vector<string_view>& names, string_view name) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](string_view other) { return absl::EqualsIgnoreCase(base::View(other), base::View(name)); });
+}
+
+// The spelling of the table of classes or of the rules. A class goes before the rule that is written alike.
+absl::StatusOr<std::string> ReadClass(Config& config) {
   std::vector<string_view> names;
   for (const ClassEntry& entry : kClasses) names.push_back(entry.name);
-  ASSIGN_OR_RETURN(const std::string name, config.Choice(At("class"), "Adam", names));
+  for (const string_view rule : table::DenseRuleNames())
+    if (!Among(names, rule)) names.push_back(rule);
+  ASSIGN_OR_RETURN(const std::string found, config.String(At("class"), "Adam"));
+  if (!Among(names, found) && Among(table::SparseRuleNames(), found)) {
+    return config.ErrorAt(At("class"), absl::StrCat(found,
+                                                    " is a rule of sparse tables only; name it in "
+                                                    "table_parameters.<table>.embedx_sgd_param.name and choose another "
+                                                    "class for the dense parameters"));
+  }
+  return config.Choice(At("class"), "Adam", names);
+}
+
+absl::Status ReadRules(Config& config, OptimizerOptions& options) {
+  ASSIGN_OR_RETURN(const std::string name, ReadClass(config));
+  options.sparse.name = options.dense.name = name;
   for (const ClassEntry& entry : kClasses) {
     if (entry.name != name) continue;
     options.sparse.name = std::string(entry.sparse);

@@ -11,6 +11,7 @@
 #include "base/params.h"
 #include "runner/key_table.h"
 #include "runner/table_parameters.h"
+#include "table/rule/rule.h"
 
 namespace regatta::runner {
 namespace {
@@ -308,7 +309,10 @@ TEST(Optimizer, ClassesStandForRules) {
                                                                      {"Adagrad", "adagrad_v2", "adagrad"},
                                                                      {"Momentum", "momentum", "momentum"},
                                                                      {"RMSProp", "rmsprop", "rmsprop"},
-                                                                     {"Ftrl", "ftrl", "ftrl"}};
+                                                                     {"Ftrl", "ftrl", "ftrl"},
+                                                                     {"adagrad", "adagrad_v2", "adagrad"},
+                                                                     {"adagrad_v2", "adagrad_v2", "adagrad_v2"},
+                                                                     {"adamax", "adamax", "adamax"}};
   for (const auto& [name, sparse, dense] : cases) {
     Config config = Make(absl::StrCat("hyper_parameters: {optimizer: {class: ", name, ", learning_rate: '0.5'}}\n"));
     Remarks remarks;
@@ -326,6 +330,19 @@ TEST(Optimizer, ClassesStandForRules) {
   EXPECT_THAT(ErrorOf("hyper_parameters: {optimizer: adam}\n"), HasSubstr("want a section"));
   EXPECT_THAT(ErrorOf("hyper_parameters: {optimizer: {learning_rte: 1}}\n"),
               HasSubstr("did you mean hyper_parameters.optimizer.learning_rate?"));
+}
+
+TEST(Optimizer, EveryDenseRuleCanBeTheClass) {
+  for (const std::string_view name : table::DenseRuleNames()) {
+    Config config = Make(absl::StrCat("hyper_parameters: {optimizer: {class: ", base::View(name), "}}\n"));
+    Remarks remarks;
+    const auto options = ParseOptimizer(config, remarks);
+    ASSERT_TRUE(options.ok()) << options.status();
+    EXPECT_EQ(options->dense.name, name);
+    EXPECT_TRUE(table::MakeDenseRule(options->dense).ok());
+  }
+  EXPECT_THAT(ErrorOf("hyper_parameters: {optimizer: {class: shared_adam}}\n"),
+              AllOf(HasSubstr("shared_adam is a rule of sparse tables only"), HasSubstr("embedx_sgd_param.name")));
 }
 
 TEST(Optimizer, SettingsReachBothRules) {
@@ -368,9 +385,8 @@ TEST(Optimizer, SchedulesAreChecked) {
 
 absl::StatusOr<TableRule> Rule(std::string_view yaml, Remarks& remarks) {
   Config config = Make(yaml);
-  table::RuleConfig adam;
-  adam.learning_rate = 0.001;
-  ASSIGN_OR_RETURN(TableRule rule, RuleFor(config, "embedding", adam, remarks));
+  ASSIGN_OR_RETURN(const OptimizerOptions optimizer, ParseOptimizer(config, remarks));
+  ASSIGN_OR_RETURN(TableRule rule, RuleFor(config, "embedding", optimizer.sparse, remarks));
   RETURN_IF_ERROR(CheckNoUnknown(config, remarks));
   return rule;
 }
@@ -423,13 +439,36 @@ TEST(TableParameters, UpstreamNamesAndOurs) {
   }
 }
 
+TEST(TableParameters, EveryRuleOfTheRuleTableCanBeChosen) {
+  for (const std::string_view name : table::SparseRuleNames()) {
+    Remarks remarks;
+    const auto got = Rule(
+        absl::StrCat("table_parameters: {embedding: {embedx_sgd_param: {name: ", base::View(name), "}}}\n"), remarks);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(got->rule.name, name);
+    EXPECT_TRUE(table::MakeSparseRule(got->rule).ok());
+  }
+}
+
+TEST(TableParameters, ATableNeedsARuleOfItsOwnWhereTheClassHasNoSparseForm) {
+  const std::string yaml = "hyper_parameters: {optimizer: {class: adamax}}\n";
+  Remarks remarks;
+  EXPECT_THAT(
+      std::string(Rule(yaml, remarks).status().message()),
+      AllOf(HasSubstr("hyper_parameters.optimizer.class"), HasSubstr("adamax is a rule of dense parameters only"),
+            HasSubstr("table_parameters.embedding.embedx_sgd_param.name"), HasSubstr("shared_adam")));
+  const auto rule = Rule(yaml + "table_parameters: {embedding: {embedx_sgd_param: {name: naive}}}\n", remarks);
+  ASSERT_TRUE(rule.ok()) << rule.status();
+  EXPECT_EQ(rule->rule.name, "naive");
+}
+
 TEST(TableParameters, WhatCannotBeIsRefused) {
   Remarks remarks;
   const std::pair<const char*, const char*> bad[] = {
       {"{embedding: {accessor_class: CtrCommonAccessor}}", "not available in this version"},
       {"{embedding: {accessor: {accessor_class: DownpourCtrAccessor}}}", "not available in this version"},
       {"{embedding: {accessor_class: Foo}}", "want plain"},
-      {"{embedding: {embedx_sgd_param: {name: StdAdagradRule}}}", "want one of sgd"},
+      {"{embedding: {embedx_sgd_param: {name: StdAdagradRule}}}", "want one of naive, sgd"},
       {"{embedding: {embedx_sgd_param: {weight_bounds: [-1, 10]}}}", "want [-b, b]"},
       {"{embedding: {embedx_sgd_param: {learning_rte: 1}}}", "unknown key"},
       {"{embeding: {embedx_sgd_param: {name: sgd}}}",

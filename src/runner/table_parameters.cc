@@ -1,6 +1,10 @@
 #include "runner/table_parameters.h"
 
+#include <algorithm>
 #include <vector>
+
+#include "absl/strings/str_join.h"
+#include "table/rule/rule.h"
 
 namespace regatta::runner {
 namespace {
@@ -8,26 +12,13 @@ namespace {
 using base::Config;
 using std::string_view;
 
-// Names of sparse rules: upstream's and ours.
-struct RuleName {
+// Upstream's names of sparse rules; beside them every rule has its own (table/rule/rule.h).
+constexpr struct {
   string_view name;
   string_view rule;
-};
-constexpr RuleName kRules[] = {
-    {"sgd", "sgd"},
-    {"adagrad", "adagrad"},
-    {"std_adagrad", "std_adagrad"},
-    {"adam", "adam"},
-    {"shared_adam", "shared_adam"},
-    {"adagrad_v2", "adagrad_v2"},
-    {"momentum", "momentum"},
-    {"rmsprop", "rmsprop"},
-    {"ftrl", "ftrl"},
-    {"SparseNaiveSGDRule", "sgd"},
-    {"SparseAdaGradSGDRule", "adagrad"},
-    {"StdAdaGradSGDRule", "std_adagrad"},
-    {"SparseAdamSGDRule", "adam"},
-    {"SparseSharedAdamSGDRule", "shared_adam"},
+} kUpstreamRules[] = {
+    {"SparseNaiveSGDRule", "sgd"}, {"SparseAdaGradSGDRule", "adagrad"},        {"StdAdaGradSGDRule", "std_adagrad"},
+    {"SparseAdamSGDRule", "adam"}, {"SparseSharedAdamSGDRule", "shared_adam"},
 };
 
 // Accessors that keep weights and the rule's state only.
@@ -82,9 +73,8 @@ constexpr KeyDoc kDocs[] = {
     {"table_parameters.<table>.accessor_class", "text", "plain",
      "what a row holds; the ctr accessors are not available in this version"},
     {"table_parameters.<table>.embedx_sgd_param.name", "text", "by optimizer.class",
-     "the table's rule: sgd, adagrad, std_adagrad, adam, shared_adam, adagrad_v2, momentum, rmsprop, ftrl, or "
-     "upstream's SparseNaiveSGDRule, SparseAdaGradSGDRule, StdAdaGradSGDRule, SparseAdamSGDRule, "
-     "SparseSharedAdamSGDRule"},
+     "the table's rule: a sparse rule of docs/rules.md by its name, or upstream's SparseNaiveSGDRule, "
+     "SparseAdaGradSGDRule, StdAdaGradSGDRule, SparseAdamSGDRule, SparseSharedAdamSGDRule"},
     {"table_parameters.<table>.embedx_sgd_param.learning_rate", "number", "optimizer.learning_rate", ""},
     {"table_parameters.<table>.embedx_sgd_param.initial_g2sum", "number", "the rule's", "adagrad, std_adagrad"},
     {"table_parameters.<table>.embedx_sgd_param.initial_range", "number", "the model's",
@@ -134,13 +124,10 @@ class TableReader {
   absl::StatusOr<TableRule> ReadRule(const table::RuleConfig& rule) {
     TableRule out{rule, std::nullopt};
     const std::string section = Place("embedx_sgd_param");
-    std::vector<string_view> names;
-    for (const RuleName& entry : kRules) names.push_back(entry.name);
-    ASSIGN_OR_RETURN(const std::string name, config_.Choice(section + ".name", rule.name, names));
-    for (const RuleName& entry : kRules) {
-      if (entry.name != name || entry.rule == rule.name) continue;
+    ASSIGN_OR_RETURN(const std::string name, ReadRuleName(section + ".name", rule.name));
+    if (name != rule.name) {
       out.rule = table::RuleConfig{};
-      out.rule.name = std::string(entry.rule);
+      out.rule.name = name;
       out.rule.learning_rate = rule.learning_rate;
     }
     const string_view own = UpstreamSection(out.rule.name);
@@ -164,6 +151,22 @@ class TableReader {
   }
 
  private:
+  // The name of a rule that rows can have; `fallback`, which comes from optimizer.class, may be one that they cannot.
+  absl::StatusOr<std::string> ReadRuleName(const std::string& path, const std::string& fallback) {
+    std::vector<string_view> names = table::SparseRuleNames();
+    if (!config_.Has(path) && std::find(names.begin(), names.end(), fallback) == names.end()) {
+      return config_.ErrorAt("hyper_parameters.optimizer.class",
+                             absl::StrCat(fallback, " is a rule of dense parameters only; give the table a rule with ",
+                                          prefix_, ".embedx_sgd_param.name: ",
+                                          absl::StrJoin(std::vector<std::string>(names.begin(), names.end()), ", ")));
+    }
+    for (const auto& upstream : kUpstreamRules) names.push_back(upstream.name);
+    ASSIGN_OR_RETURN(std::string name, config_.Choice(path, fallback, names));
+    for (const auto& upstream : kUpstreamRules)
+      if (upstream.name == name) name = std::string(upstream.rule);
+    return name;
+  }
+
   std::string Place(string_view key) const {
     const std::string nested = absl::StrCat(prefix_, ".accessor.", base::View(key));
     return config_.Has(nested) ? nested : absl::StrCat(prefix_, ".", base::View(key));

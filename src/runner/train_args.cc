@@ -1,9 +1,12 @@
 #include "runner/train_args.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
 #include "base/nearest.h"
 
 namespace regatta::runner {
@@ -49,6 +52,15 @@ std::string Suggest(const CLI::App& app, const std::string& word) {
   return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
 }
 
+// `text` as one word of a POSIX shell.
+std::string ShellWord(const std::string& text) {
+  constexpr std::string_view kPlain = "@%_+=:,./-";
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [&](unsigned char c) {
+    return absl::ascii_isalnum(c) || kPlain.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  return plain ? text : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
 void AddOptions(CLI::App& app, Verb verb, TrainArgs& args, std::string& is_cloud) {
   app.add_option("-m,--config_yaml", args.config, "the configuration")->type_name("FILE");
   app.add_option("-o,--opt", args.overrides, "set a key; the value is YAML; may be repeated")
@@ -86,6 +98,13 @@ absl::StatusOr<Verb> ParseVerb(const std::string& name) {
   const std::string nearest = base::NearestName(name, names);
   return absl::InvalidArgumentError(absl::StrCat("unknown command '", name, "': want train, infer or config",
                                                  nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+}
+
+std::string ResumeCommand(const TrainArgs& args) {
+  std::string command = absl::StrCat("regatta train -m ", ShellWord(args.config));
+  for (const std::string& assignment : args.overrides) absl::StrAppend(&command, " -o ", ShellWord(assignment));
+  if (args.insecure) command += " --insecure";
+  return command + " --resume";
 }
 
 absl::StatusOr<TrainArgs> ParseTrainArgs(Verb verb, int argc, const char* const* argv) {

@@ -30,6 +30,9 @@ struct TrainArgs {
 // "train", "infer" or "config".
 absl::StatusOr<Verb> ParseVerb(const std::string& name);
 
+// What to type in a shell to continue the run that `args` started.
+std::string ResumeCommand(const TrainArgs& args);
+
 // argv[0] is skipped: it is the verb. An error is the user's (exit 2) and says what to type.
 absl::StatusOr<TrainArgs> ParseTrainArgs(Verb verb, int argc, const char* const* argv);
 

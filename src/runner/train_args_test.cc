@@ -84,5 +84,18 @@ TEST(TrainArgs, VerbsAreNamed) {
   EXPECT_THAT(std::string(ParseVerb("tran").status().message()), HasSubstr("did you mean train?"));
 }
 
+TEST(TrainArgs, TheResumeCommandIsWhatWasTypedQuotedForAShell) {
+  TrainArgs args;
+  args.config = "my run/config.yaml";
+  args.overrides = {"runner.epochs=2", "hyper_parameters.fc_sizes=[64, 32]", "runner.model_save_path=it's", "a="};
+  EXPECT_EQ(ResumeCommand(args),
+            "regatta train -m 'my run/config.yaml' -o runner.epochs=2 -o 'hyper_parameters.fc_sizes=[64, 32]' "
+            "-o 'runner.model_save_path=it'\\''s' -o a= --resume");
+  args = {};
+  args.config = "c.yaml";
+  args.insecure = true;
+  EXPECT_EQ(ResumeCommand(args), "regatta train -m c.yaml --insecure --resume");
+}
+
 }  // namespace
 }  // namespace regatta::runner

@@ -1,5 +1,7 @@
 #include "worker/infer_run.h"
 
+#include <glog/logging.h>
+
 #include <map>
 
 #include "absl/strings/str_format.h"
@@ -90,8 +92,12 @@ absl::Status InferRun::Run() {
     return absl::InvalidArgumentError(absl::StrCat("runner.infer_start_epoch ", runner.infer_start_epoch,
                                                    " is not below runner.infer_end_epoch ", runner.infer_end_epoch,
                                                    ": there is no epoch to infer"));
+  const std::vector<table::SaveInfo> saves = table::ListSaves(runner.infer_load_path);
   for (int64_t epoch = runner.infer_start_epoch; epoch < runner.infer_end_epoch; ++epoch) {
     if (StopSignal::Requested() != 0) break;
+    for (const table::SaveInfo& s : saves)
+      if (s.earlier_run && s.name == absl::StrCat(epoch))
+        LOG(WARNING) << s.folder << " is of an earlier run than " << runner.infer_load_path << "/CURRENT";
     RETURN_IF_ERROR(InferEpoch(static_cast<uint64_t>(epoch), absl::StrCat(runner.infer_load_path, "/", epoch)));
   }
   if (StopSignal::Requested() != 0) return absl::CancelledError("stopped before the end");

@@ -69,7 +69,13 @@ absl::Status TrainRun::OpenRoot() {
   options.mode = job_.args.resume      ? table::OpenMode::kResume
                  : job_.args.overwrite ? table::OpenMode::kOverwrite
                                        : table::OpenMode::kFresh;
-  options.config_hash = base::HashBytes(runner::ConfigJson(job_.config));
+  std::string text;
+  for (const base::ConfigUse& use : job_.config.Effective()) {
+    if (use.effect == base::ConfigUse::Effect::kNone) continue;
+    options.config[use.path] = use.json;
+    absl::StrAppend(&text, use.path, "=", use.json, "\n");
+  }
+  options.config_hash = base::HashBytes(text);
   options.keep_epochs = static_cast<uint64_t>(job_.run.runner.keep_epochs);
   ASSIGN_OR_RETURN(root_, table::SaveRoot::Open(options));
   return absl::OkStatus();
@@ -116,6 +122,7 @@ absl::Status TrainRun::Restore() {
     epoch_ = run.epoch + 1;
     first_step_ = run.step;
     position_.pass = epoch_;
+    unvalidated_ = run.epoch;
     reporter_.Note(absl::StrCat("resuming after epoch ", run.epoch, " from ", root_->FolderOf(resumed->name)));
     return absl::OkStatus();
   }
@@ -169,8 +176,10 @@ void TrainRun::SayMemory() const {
 
 absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
   const auto epochs = static_cast<uint64_t>(job_.run.runner.epochs);
-  if (epoch_ >= epochs) reporter_.Note(absl::StrCat("nothing to do: ", epoch_, " of ", epochs, " epochs are done"));
-  for (; epoch_ < epochs; ++epoch_) {
+  ASSIGN_OR_RETURN(AfterEpoch next, ValidateTogether("the epoch resumed after", unvalidated_));
+  if (epoch_ >= epochs && next != AfterEpoch::kStopped)
+    reporter_.Note(absl::StrCat("nothing to train: ", epoch_, " of ", epochs, " epochs are done"));
+  for (; epoch_ < epochs && next == AfterEpoch::kGoOn; ++epoch_) {
     position_.pass = epoch_;
     meter_ = std::make_unique<train::PassMeter>(epoch_);
     if (!restored_meter_.empty()) RETURN_IF_ERROR(meter_->Restore(restored_meter_));
@@ -180,17 +189,11 @@ absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
     ASSIGN_OR_RETURN(const bool stopped, team_.Any(absl::StrCat("end of epoch ", epoch_), !end.complete));
     if (stopped) return team_.alone() ? StopAlone(end) : StopTogether();
     RETURN_IF_ERROR(FinishEpoch(end));
-    ASSIGN_OR_RETURN(const bool early, team_.Any(absl::StrCat("validated epoch ", epoch_), ShouldStopEarly()));
-    if (early) {
-      if (team_.chief())
-        reporter_.Note(absl::StrCat("early stop: no better validation for ", epoch_ - best_epoch_,
-                                    " epochs; the best is epoch ", best_epoch_));
-      break;
-    }
+    ASSIGN_OR_RETURN(next, ValidateTogether(absl::StrCat("epoch ", epoch_), epoch_));
     ASSIGN_OR_RETURN(first_step_, team_.Most(absl::StrCat("steps of epoch ", epoch_), first_step_ + end.position.low));
     position_ = {};
   }
-  return RunEnd::kFinished;
+  return next == AfterEpoch::kStopped ? StopUnvalidated() : RunEnd::kFinished;
 }
 
 absl::StatusOr<RunEnd> TrainRun::StopAlone(const train::PassEnd& end) {
@@ -214,6 +217,16 @@ absl::StatusOr<RunEnd> TrainRun::StopTogether() {
   if (StopSignal::Requested() != 0) return RunEnd::kStoppedBySignal;
   const double max_minutes = job_.run.runner.max_minutes;
   return max_minutes > 0 && MinutesSince(start_) >= max_minutes ? RunEnd::kOutOfTime : RunEnd::kStoppedByOthers;
+}
+
+// The epoch is saved; only its validation is missing, and a resume begins with it.
+absl::StatusOr<RunEnd> TrainRun::StopUnvalidated() {
+  if (root_ != nullptr) {
+    RETURN_IF_ERROR(root_->MarkInterrupted());
+    reporter_.Note(absl::StrCat("stopped while validating epoch ", epoch_ - 1,
+                                ", which is saved; continue with: ", runner::ResumeCommand(job_.args)));
+  }
+  return StopSignal::Requested() != 0 ? RunEnd::kStoppedBySignal : RunEnd::kStoppedByOthers;
 }
 
 // The first worker's meter becomes the job's.
@@ -241,7 +254,7 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
   RETURN_IF_ERROR(team_.AllWell(absl::StrCat("saved epoch ", epoch_), saved));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
-  return Validate();
+  return absl::OkStatus();
 }
 
 // Seconds of the reading threads and of the steps that waited for them.
@@ -253,8 +266,19 @@ void TrainRun::SayProfile(const data::Progress& progress, double seconds) {
       progress.wait_seconds, progress.samples, progress.bad_lines));
 }
 
-absl::Status TrainRun::Validate() {
-  if (validation_.dataset == nullptr) return absl::OkStatus();
+// The epoch is saved before it is validated, so its save holds the best of the epochs before it: whoever resumes after
+// it validates it (again), and goes on as if there had been no stop.
+absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ValidateTogether(const std::string& name,
+                                                                std::optional<uint64_t> epoch) {
+  AfterEpoch mine = AfterEpoch::kGoOn;
+  if (epoch.has_value() && validation_.dataset != nullptr) {
+    ASSIGN_OR_RETURN(mine, Validate(*epoch));
+  }
+  ASSIGN_OR_RETURN(const uint64_t all, team_.Most(absl::StrCat("validated ", name), static_cast<uint64_t>(mine)));
+  return static_cast<AfterEpoch>(all);
+}
+
+absl::StatusOr<TrainRun::AfterEpoch> TrainRun::Validate(uint64_t epoch) {
   struct Observer : train::PassObserver {
     explicit Observer(uint64_t epoch) : meter(epoch) {}
     Wish AfterStep(const Step& step) override {
@@ -265,29 +289,30 @@ absl::Status TrainRun::Validate() {
     absl::Status OnBadLoss(const data::Batch&, absl::Status status) override { return status; }
     bool StopAsked() override { return StopSignal::Requested() != 0; }
     train::PassMeter meter;
-  } observer(epoch_);
-  auto end = trainer_->RunPass(*validation_.dataset, base::StepKind::kInfer, {.pass = epoch_}, 0, observer);
-  if (!end.ok()) return base::Annotate(end.status(), absl::StrCat("validating epoch ", epoch_));
-  if (!end->complete) return absl::OkStatus();
+  } observer(epoch);
+  auto end = trainer_->RunPass(*validation_.dataset, base::StepKind::kInfer, {.pass = epoch}, 0, observer);
+  if (!end.ok()) return base::Annotate(end.status(), absl::StrCat("validating epoch ", epoch));
+  if (!end->complete) return AfterEpoch::kStopped;
   const train::EpochReport report = observer.meter.Epoch("validation of epoch");
   reporter_.Epoch(report);
   const double score = report.metrics.auc.value_or(-report.loss);
-  if (best_.has_value() && score <= *best_) return absl::OkStatus();
-  best_ = score;
-  best_epoch_ = epoch_;
-  return root_->MarkBest(epoch_);
-}
-
-bool TrainRun::ShouldStopEarly() const {
+  if (!best_.has_value() || score > *best_) {
+    best_ = score;
+    best_epoch_ = epoch;
+  }
+  RETURN_IF_ERROR(root_->MarkBest(best_epoch_));
   const int64_t patience = job_.run.runner.early_stop;
-  return patience > 0 && best_.has_value() && epoch_ - best_epoch_ >= static_cast<uint64_t>(patience);
+  if (patience <= 0 || epoch - best_epoch_ < static_cast<uint64_t>(patience)) return AfterEpoch::kGoOn;
+  reporter_.Note(absl::StrCat("early stop: no better validation for ", epoch - best_epoch_,
+                              " epochs; the best is epoch ", best_epoch_));
+  return AfterEpoch::kStopEarly;
 }
 
 absl::Status TrainRun::SaveAndStop(const train::PassEnd& end, const char* why) {
   RETURN_IF_ERROR(root_->SaveCheckpoint(job_.store(), StateAt(end.position, table::EpochState::kRunning)));
   RETURN_IF_ERROR(root_->MarkInterrupted());
   reporter_.Note(absl::StrCat(why, " in epoch ", epoch_, " at batch ", end.position.low,
-                              "; saved, continue with: regatta train -m ", job_.args.config, " --resume"));
+                              "; saved, continue with: ", runner::ResumeCommand(job_.args)));
   return absl::OkStatus();
 }
 

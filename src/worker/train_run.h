@@ -33,6 +33,9 @@ class TrainRun : private train::PassObserver {
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
   bool StopAsked() override;
 
+  // What follows an epoch's validation; the highest that any worker says holds for all.
+  enum class AfterEpoch : uint8_t { kGoOn, kStopEarly, kStopped };
+
   absl::Status Open();
   absl::Status OpenRoot();
   absl::Status Start();
@@ -42,11 +45,12 @@ class TrainRun : private train::PassObserver {
   absl::StatusOr<RunEnd> RunEpochs();
   absl::StatusOr<RunEnd> StopAlone(const train::PassEnd& end);
   absl::StatusOr<RunEnd> StopTogether();
+  absl::StatusOr<RunEnd> StopUnvalidated();
   absl::Status FinishEpoch(const train::PassEnd& end);
   absl::Status MergeMeters();
   void SayProfile(const data::Progress& progress, double seconds);
-  absl::Status Validate();
-  bool ShouldStopEarly() const;
+  absl::StatusOr<AfterEpoch> ValidateTogether(const std::string& name, std::optional<uint64_t> epoch);
+  absl::StatusOr<AfterEpoch> Validate(uint64_t epoch);
   absl::Status SaveAndStop(const train::PassEnd& end, const char* why);
   table::RunState StateAt(const base::DataPosition& position, table::EpochState epoch_state) const;
   bool CheckpointIsDue() const;
@@ -69,7 +73,8 @@ class TrainRun : private train::PassObserver {
   base::DataPosition position_;
   std::unique_ptr<train::PassMeter> meter_;
   std::string restored_meter_;
-  std::optional<double> best_;  // validation AUC (or −loss where AUC is undefined)
+  std::optional<uint64_t> unvalidated_;  // the epoch whose save the run resumes from
+  std::optional<double> best_;           // validation AUC (or −loss where AUC is undefined)
   uint64_t best_epoch_ = 0;
 
   // Since when.

@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
-from program import BIN, ProgramTest, main  # noqa: E402,F401
+from program import BIN, SAMPLE, ProgramTest, main  # noqa: E402,F401
 
 PATIENCE = 60  # seconds; a bound, not a pause
 

@@ -1,13 +1,13 @@
 """Jobs of real processes, started by `regatta launch`: every mode ends well, sync is reproducible, saves go anywhere."""
 import os
 
-from cluster import ProgramTest, main
+from cluster import SAMPLE, ProgramTest, main
 
 
 class ModesTest(ProgramTest):
-    def launch(self, servers, workers, *more, code=0):
+    def launch(self, servers, workers, *more, code=0, **kwargs):
         return self.run_regatta("launch", f"--server_num={servers}", f"--worker_num={workers}", "--", "train", "-m",
-                                "config.yaml", "-o", "runner.split_file_list=True", *more, code=code)
+                                "config.yaml", "-o", "runner.split_file_list=True", *more, code=code, **kwargs)
 
     def logs(self):
         return {path.name: path.read_text() for path in (self.folder / "log").iterdir()}
@@ -54,6 +54,21 @@ class ModesTest(ProgramTest):
                     "runner.model_save_path=warm")
         # A warm start begins its schedule anew, but Adam's learning rate is constant here: the second epoch is the same.
         self.assertEqual(self.dump("straight"), self.dump("warm"))
+
+    def test_a_kill_between_save_and_validation_leaves_no_trace(self):
+        self.make_job(files=2)
+        self.write("test/part-0.txt", SAMPLE.read_text())
+        args = ("-o", "runner.sync_mode=sync", "-o", "runner.test_data_dir=test")
+        self.launch(2, 2, *args, "-o", "runner.model_save_path=straight")
+        for epoch in (0, 1):
+            name = f"runner.model_save_path=killed{epoch}"
+            self.launch(2, 2, *args, "-o", name, code=137,
+                        env={**os.environ, "REGATTA_FAILPOINTS": f"save.prune=crash@{epoch + 1}"})
+            out, _ = self.launch(2, 2, *args, "-o", name, "--resume")
+            self.assertIn(f"validation of epoch: {epoch}", out)
+            for file in ("BEST", "0/MANIFEST", "0/data-000", "1/MANIFEST", "1/data-000"):
+                self.assertEqual((self.folder / "straight" / file).read_bytes(),
+                                 (self.folder / f"killed{epoch}" / file).read_bytes(), file)
 
     def test_more_workers_than_files(self):
         self.make_job(files=1)

@@ -48,9 +48,11 @@ class Batch:
         self.labels = torch.tensor([s.floats(schema.label)[0] for s in samples], dtype=torch.double)
         self.dense = torch.tensor([s.floats(schema.dense) for s in samples], dtype=torch.double)
         rows, bags, values = [], [], []
+        self.counts = torch.zeros(self.size * self.slots, dtype=torch.double)  # ids of each bag, unknown ones too
         for n, sample in enumerate(samples):
             for k, slot in enumerate(schema.slots):
                 ids = sample.ids(slot)
+                self.counts[n * self.slots + k] = len(ids)
                 weights = sample.floats(schema.values) if schema.values else [1.0] * len(ids)
                 for i, weight in zip(ids, weights, strict=True):
                     if i in row_of:
@@ -59,10 +61,12 @@ class Batch:
         self.values = torch.tensor(values, dtype=torch.double)
         self.touched = np.unique(rows)
 
-    def pooled(self, table):
-        """[samples, slots · dim]: the sum of the ids' rows in each slot, slots side by side."""
+    def pooled(self, table, mean=False):
+        """[samples, slots · dim]: the sum or mean of the ids' rows in each slot, slots side by side."""
         out = torch.zeros(self.size * self.slots, table.shape[1], dtype=torch.double)
         out = out.index_add(0, self.bags, table[self.rows] * self.values[:, None])
+        if mean:
+            out = out / torch.clamp(self.counts, min=1)[:, None]
         return out.reshape(self.size, -1)
 
 

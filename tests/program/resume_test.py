@@ -2,6 +2,7 @@
 
 The jobs print more than a pipe holds, so that a run whose output is no longer read cannot end before its signal.
 """
+import shlex
 import signal
 
 from program import ProgramTest, main
@@ -62,6 +63,52 @@ class ResumeTest(ProgramTest):
         self.assertIn("--overwrite", err)
         self.run_regatta(*args, "--overwrite")
         self.run_regatta(*args)  # a finished run's saves are replaced
+
+    def test_the_printed_command_continues_the_run(self):
+        self.make_job(copies=20)
+        process = self.start("train", "-m", "config.yaml", "-o", "runner.model_save_path=a model", "-o",
+                             "hyper_parameters.fc_sizes=[8, 4]")
+        for line in process.stdout:
+            if "epoch: 0, batch_id: 10" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        out, _ = process.communicate(timeout=120)
+        command = shlex.split(out[out.index("continue with: ") + len("continue with: "):].splitlines()[0])
+        self.assertEqual(command[0], "regatta")
+        _, err = self.run_regatta(*command[1:])
+        self.assertNotIn("configuration", err)
+        self.assertIn("dense", self.dump("a model"))
+
+    def test_a_resume_with_another_configuration_says_what_changed(self):
+        self.make_job(copies=20)
+        args = ("train", "-m", "config.yaml")
+        self.kill_at_line(self.start(*args), "epoch: 1, batch_id: 10")
+        _, err = self.run_regatta(*args, "--resume", "-o", "hyper_parameters.optimizer.learning_rate=0.5", "-o",
+                                  "runner.epochs=2")
+        self.assertIn("hyper_parameters.optimizer.learning_rate is 0.5, was 0.001", err)
+        self.assertNotIn("runner.epochs", err)  # the same value, from another place
+
+    def test_a_resume_without_a_run_begins_one(self):
+        self.make_job()
+        out, _ = self.run_regatta("train", "-m", "config.yaml", "--resume")
+        self.assertIn("begins anew", out)
+        self.run_regatta("train", "-m", "config.yaml", "-o", "runner.model_save_path=straight")
+        self.assertEqual(self.dump("straight"), self.dump("model"))
+
+    def test_epochs_of_an_earlier_run_are_told_apart_and_go_in_the_end(self):
+        self.make_job(copies=20)
+        args = ("train", "-m", "config.yaml")
+        self.run_regatta(*args, "-o", "runner.epochs=3")
+        self.kill_at_line(self.start(*args), "epoch: 1, batch_id: 10")
+        out, _ = self.run_regatta("checkpoint", "ls", "model")
+        marked = [line.split()[0] for line in out.splitlines() if "of an earlier run" in line]
+        self.assertEqual(marked, ["1", "2"])
+        _, err = self.run_regatta("infer", "-m", "config.yaml", "-o", "runner.test_data_dir=train", "-o",
+                                  "runner.infer_end_epoch=2")
+        self.assertIn("model/1 is of an earlier run", err)
+        self.assertNotIn("model/0 is of an earlier run", err)
+        self.run_regatta(*args, "--resume")
+        self.assertEqual(sorted(p.name for p in (self.folder / "model").iterdir() if p.name.isdigit()), ["0", "1"])
 
     def test_changed_data_is_noticed_in_the_middle_of_an_epoch(self):
         self.make_job(copies=20)

@@ -77,18 +77,23 @@ absl::StatusOr<RunRecord> ReadRunRecord(const std::string& root) {
   RETURN_IF_ERROR(RequiredField(json, "started", path, record.started));
   RETURN_IF_ERROR(RequiredHex(json, "config_hash", path, record.config_hash));
   RETURN_IF_ERROR(RequiredField(json, "pid", path, record.pid));
+  if (const auto config = json.find("config"); config != json.end() && config->is_object()) {
+    for (const auto& [key, value] : config->items())
+      if (value.is_string()) record.config[key] = value.get_ref<const std::string&>();
+  }
   return record;
 }
 
 absl::Status WriteRunRecord(const std::string& root, const RunRecord& record) {
   const auto* it =
       std::find_if(std::begin(kPhases), std::end(kPhases), [&](const PhaseName& p) { return p.phase == record.phase; });
-  const Json json{{"state", it->name},
-                  {"run", record.id},
-                  {"started", record.started},
-                  {"config_hash", HexOf(record.config_hash, 16)},
-                  {"pid", record.pid}};
-  return base::WriteFileAtomically(root + "/RUN", json.dump(1) + "\n");
+  Json json{{"state", it->name},
+            {"run", record.id},
+            {"started", record.started},
+            {"config_hash", HexOf(record.config_hash, 16)},
+            {"pid", record.pid}};
+  for (const auto& [key, value] : record.config) json["config"][key] = value;
+  return base::WriteFileAtomically(root + "/RUN", json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 absl::StatusOr<CurrentRecord> ReadCurrent(const std::string& root) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct RunRecord {
   std::string started;                  // UTC
   uint64_t config_hash = 0;
   int64_t pid = 0;
+  std::map<std::string, std::string> config;  // what the run goes by: key → value as JSON; {} where not known
 
   static RunRecord Begin(uint64_t config_hash);
 };

@@ -49,6 +49,8 @@ std::vector<SaveInfo> ListSaves(const std::string& root) {
   const absl::StatusOr<std::string> best = ReadBest(root);
   for (SaveInfo& save : saves) {
     save.current = current.ok() && current->saves.front() == save.name;
+    save.earlier_run =
+        current.ok() && std::find(current->saves.begin(), current->saves.end(), save.name) == current->saves.end();
     save.best = best.ok() && *best == save.name;
   }
   const auto order = [](const SaveInfo& s) {

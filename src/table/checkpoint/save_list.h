@@ -19,6 +19,7 @@ struct SaveInfo {
   uint64_t bytes = 0;
   bool current = false;
   bool best = false;
+  bool earlier_run = false;  // left by a run before the one that CURRENT is of
 };
 
 // By progress of training, oldest first; damaged ones first of all.

@@ -30,12 +30,25 @@ std::vector<std::string> NamesIn(const std::string& folder) {
 // Whether a damaged save may be passed over for an older one.
 bool IsDamage(const absl::Status& status) { return absl::IsDataLoss(status) || absl::IsNotFound(status); }
 
+// "key is 2, was 3" for each key that differs.
+std::vector<std::string> Changes(const std::map<std::string, std::string>& before,
+                                 const std::map<std::string, std::string>& now) {
+  std::vector<std::string> changes;
+  if (before.empty()) return changes;
+  for (const auto& [key, value] : now) {
+    const auto old = before.find(key);
+    if (old == before.end() || old->second != value)
+      changes.push_back(absl::StrCat(key, " is ", value, ", was ", old == before.end() ? "not set" : old->second));
+  }
+  for (const auto& [key, value] : before)
+    if (!now.contains(key)) changes.push_back(absl::StrCat(key, " is not set, was ", value));
+  return changes;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SaveRoot>> SaveRoot::Open(const SaveRootOptions& options) {
   if (options.path.empty()) return absl::InvalidArgumentError("the save path is empty: set runner.model_save_path");
-  if (options.mode == OpenMode::kResume && !base::Exists(options.path))
-    return absl::NotFoundError(absl::StrCat("nothing to resume: ", options.path, " does not exist"));
   RETURN_IF_ERROR(base::MakeFolders(options.path));
   ASSIGN_OR_RETURN(RootLock lock, RootLock::Acquire(options.path));
   std::unique_ptr<SaveRoot> root(new SaveRoot(options, std::move(lock)));
@@ -58,7 +71,12 @@ absl::Status SaveRoot::Begin() {
         saved ? absl::StrCat("newest save ", current->saves.front()) : "no save yet",
         "): continue it with --resume, start over with --overwrite, or set another runner.model_save_path"));
   }
+  return BeginAnew();
+}
+
+absl::Status SaveRoot::BeginAnew() {
   record_ = RunRecord::Begin(options_.config_hash);
+  record_.config = options_.config;
   return WriteRunRecord(options_.path, record_);
 }
 
@@ -66,7 +84,7 @@ absl::Status SaveRoot::BeginResume() {
   const absl::StatusOr<RunRecord> before = ReadRunRecord(options_.path);
   const absl::StatusOr<CurrentRecord> current = ReadCurrent(options_.path);
   if (!before.ok() && absl::IsNotFound(current.status()))
-    return absl::NotFoundError(absl::StrCat("nothing to resume: ", options_.path, " holds no run"));
+    return absl::IsNotFound(before.status()) ? BeginAnew() : before.status();
   if (!before.ok()) LOG(WARNING) << before.status().message() << "; going by CURRENT alone";
   record_ = before.ok() ? *before : RunRecord::Begin(options_.config_hash);
   if (current.ok()) {
@@ -80,8 +98,14 @@ absl::Status SaveRoot::BeginResume() {
       if (save.status.ok()) saves_.push_back(save.name);
     std::reverse(saves_.begin(), saves_.end());
   }
+  if (before.ok() && before->config_hash != options_.config_hash) {
+    const std::vector<std::string> changes = Changes(before->config, options_.config);
+    LOG(WARNING) << "the configuration is not the one that " << options_.path << " was trained with so far"
+                 << (changes.empty() ? "" : ": ") << absl::StrJoin(changes, ", ");
+  }
   record_.phase = RunPhase::kRunning;
   record_.config_hash = options_.config_hash;
+  record_.config = options_.config;
   record_.pid = RunRecord::Begin(0).pid;
   return WriteRunRecord(options_.path, record_);
 }
@@ -192,7 +216,14 @@ absl::Status SaveRoot::MarkInterrupted() {
 
 absl::Status SaveRoot::MarkFinished() {
   record_.phase = RunPhase::kFinished;
-  return WriteRunRecord(options_.path, record_);
+  RETURN_IF_ERROR(WriteRunRecord(options_.path, record_));
+  if (saves_.empty()) return absl::OkStatus();
+  for (const std::string& name : NamesIn(options_.path)) {
+    if (!IsEpochName(name) || std::find(saves_.begin(), saves_.end(), name) != saves_.end()) continue;
+    RETURN_IF_ERROR(Remove(name));
+    LOG(INFO) << "removed " << FolderOf(name) << ", which an earlier run had left there";
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace regatta::table

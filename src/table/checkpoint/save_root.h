@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,7 +27,7 @@ namespace regatta::table {
 
 enum class OpenMode : uint8_t {
   kFresh,      // refused where an interrupted run is; a finished run's saves are replaced epoch by epoch
-  kResume,     // continues the run that is there
+  kResume,     // continues the run that is there, if any
   kOverwrite,  // as kFresh, whatever is there
 };
 
@@ -34,14 +35,15 @@ struct SaveRootOptions {
   std::string path;
   OpenMode mode = OpenMode::kFresh;
   uint64_t config_hash = 0;
-  uint64_t keep_epochs = 0;  // 0 = all; the best one is always kept
+  uint64_t keep_epochs = 0;                        // 0 = all; the best one is always kept
+  std::map<std::string, std::string> config = {};  // key → value as JSON: to tell what changed when a run is resumed
 };
 
 class SaveRoot {
  public:
   // Takes the lock, removes what a crash left behind and records the run as running.
   // FAILED_PRECONDITION: in use by a process that is named, or an interrupted run is there (kFresh).
-  // NOT_FOUND: no run to resume.
+  // A resume where there is no run yet begins one.
   static absl::StatusOr<std::unique_ptr<SaveRoot>> Open(const SaveRootOptions& options);
 
   struct Resumed {
@@ -59,6 +61,7 @@ class SaveRoot {
 
   absl::Status MarkBest(uint64_t epoch);
   absl::Status MarkInterrupted();
+  // Also removes the epochs of an earlier run that this one did not replace.
   absl::Status MarkFinished();
 
   const std::string& path() const { return options_.path; }
@@ -70,6 +73,7 @@ class SaveRoot {
  private:
   SaveRoot(SaveRootOptions options, RootLock lock) : options_(std::move(options)), lock_(std::move(lock)) {}
   absl::Status Begin();
+  absl::Status BeginAnew();
   absl::Status BeginResume();
   absl::Status RemoveLeftOvers(const std::string& folder);
   absl::Status Commit(const std::string& name, ModelStore& model, const RunState& run);

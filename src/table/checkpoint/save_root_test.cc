@@ -146,6 +146,43 @@ TEST(SaveRoot, AFinishedRunIsReplacedEpochByEpoch) {
   EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(new_model.store()))->name, "0");
 }
 
+TEST(SaveRoot, EpochsThatTheNewRunDidNotReplaceGoWhenItIsFinished) {
+  TestFolder folder;
+  TestModel model;
+  {
+    auto root = MustOpen(folder.path(), OpenMode::kFresh);
+    for (uint64_t e = 0; e < 3; ++e) ASSERT_TRUE(root->SaveEpoch(e, model.store(), At(e, 10)).ok());
+    ASSERT_TRUE(root->MarkFinished().ok());
+    EXPECT_TRUE(base::Exists(folder / "0"));
+  }
+  const auto earlier = [&] {
+    std::vector<std::string> names;
+    for (const SaveInfo& save : ListSaves(folder.path()))
+      if (save.earlier_run) names.push_back(save.name);
+    return names;
+  };
+  EXPECT_TRUE(earlier().empty());
+  auto root = MustOpen(folder.path(), OpenMode::kFresh);
+  for (uint64_t e = 0; e < 2; ++e) ASSERT_TRUE(root->SaveEpoch(e, model.store(), At(e, 10)).ok());
+  EXPECT_EQ(earlier(), std::vector<std::string>{"2"});
+  EXPECT_TRUE(base::Exists(folder / "2"));  // until the new run has finished
+  ASSERT_TRUE(root->MarkFinished().ok());
+  EXPECT_FALSE(base::Exists(folder / "2"));
+  EXPECT_TRUE(base::Exists(folder / "1"));
+}
+
+TEST(SaveRoot, AResumeWhereThereIsNoRunBeginsOne) {
+  for (const char* place : {"", "none"}) {
+    TestFolder folder;
+    TestModel model;
+    auto root = MustOpen(folder / place, OpenMode::kResume);
+    const auto resumed = root->LoadNewest(model.store());
+    ASSERT_EQ(resumed.status(), absl::OkStatus());
+    EXPECT_FALSE(resumed->has_value());
+    EXPECT_EQ(ReadRunRecord(folder / place)->phase, RunPhase::kRunning);
+  }
+}
+
 TEST(SaveRoot, ARunInterruptedBeforeItsFirstSaveBeginsAnew) {
   TestFolder folder;
   TestModel model;
@@ -169,13 +206,6 @@ TEST(SaveRoot, AFinishedRunCanBeResumedForMoreEpochs) {
     ASSERT_TRUE(root->MarkFinished().ok());
   }
   EXPECT_EQ((*MustOpen(folder.path(), OpenMode::kResume)->LoadNewest(model.store()))->name, "0");
-}
-
-TEST(SaveRoot, NothingToResume) {
-  TestFolder folder;
-  EXPECT_TRUE(absl::IsNotFound(OpenStatus(folder / "none", OpenMode::kResume)));
-  EXPECT_FALSE(base::Exists(folder / "none"));
-  EXPECT_TRUE(absl::IsNotFound(OpenStatus(folder.path(), OpenMode::kResume)));
 }
 
 TEST(SaveRoot, KeepsTheTwoNewestCheckpoints) {

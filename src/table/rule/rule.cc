@@ -177,20 +177,32 @@ constexpr RuleEntry kRules[] = {
     {"adam_d2sum", nullptr, &Dense<AdamD2sum>},
 };
 
+// The rules that one kind of table can have.
+template <typename Factory>
+std::vector<std::string_view> NamesOf(Factory RuleEntry::*kind) {
+  std::vector<std::string_view> names;
+  for (const RuleEntry& entry : kRules)
+    if (entry.*kind != nullptr) names.push_back(entry.name);
+  return names;
+}
+
 // The entry's factory for one kind of table, or an error that lists the rules of that kind.
 template <typename Factory>
 absl::StatusOr<Factory> FindRule(const RuleConfig& config, Factory RuleEntry::*kind, std::string_view table) {
+  for (const RuleEntry& entry : kRules)
+    if (entry.*kind != nullptr && entry.name == config.name) return entry.*kind;
   std::string names;
-  for (const RuleEntry& entry : kRules) {
-    if (entry.*kind == nullptr) continue;
-    if (entry.name == config.name) return entry.*kind;
-    absl::StrAppend(&names, names.empty() ? "" : ", ", base::View(entry.name));
-  }
+  for (const std::string_view name : NamesOf(kind))
+    absl::StrAppend(&names, names.empty() ? "" : ", ", base::View(name));
   return absl::InvalidArgumentError(
       absl::StrCat("rule: there is no '", config.name, "' for a ", base::View(table), " table; use one of ", names));
 }
 
 }  // namespace
+
+std::vector<std::string_view> SparseRuleNames() { return NamesOf(&RuleEntry::sparse); }
+
+std::vector<std::string_view> DenseRuleNames() { return NamesOf(&RuleEntry::dense); }
 
 absl::StatusOr<std::unique_ptr<SparseRule>> MakeSparseRule(const RuleConfig& config) {
   ASSIGN_OR_RETURN(auto make, FindRule(config, &RuleEntry::sparse, "sparse"));

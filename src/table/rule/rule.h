@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "base/step.h"
@@ -50,6 +52,10 @@ class DenseRule {
   virtual int state_count() const = 0;  // all start from 0
   virtual void Apply(const FlatUpdate& update) const = 0;
 };
+
+// The rules that rows and dense parameters can have, by name: what a configuration may choose.
+std::vector<std::string_view> SparseRuleNames();
+std::vector<std::string_view> DenseRuleNames();
 
 // INVALID_ARGUMENT names the setting that cannot be, or all rules when there is none of that name.
 absl::StatusOr<std::unique_ptr<SparseRule>> MakeSparseRule(const RuleConfig& config);
