@@ -26,9 +26,7 @@ class ServerProcess {
     const std::string program =
         (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin" / "regatta-pserver")
             .string();
-    const std::vector<std::string> words{program,
-                                         "--port=" + std::to_string(port),
-                                         "--ports_num=1",
+    const std::vector<std::string> words{program, "--port=" + std::to_string(port), "--ports_num=1",
                                          "--ports_num_for_sparse=0",
                                          "--num_gradient_servers=" + std::to_string(workers)};
     pid_ = fork();

@@ -19,6 +19,7 @@ namespace regatta::bench {
 namespace {
 
 struct Counter : train::PassObserver {
+  bool StopAsked() override { return false; }
   Wish AfterStep(const Step& step) override {
     samples += step.result.batch->size;
     return Wish::kGoOn;
@@ -152,8 +153,7 @@ std::string MultihotYaml(const std::string& data, int threads) {
          "table_parameters:\n  embedding: {accessor: {embedx_sgd_param: {name: adagrad}}}\n";
 }
 
-Workload::Workload(const std::string& folder, const std::string& yaml, int threads,
-                   const cluster::ClusterSpec& place) {
+Workload::Workload(const std::string& folder, const std::string& yaml, int threads, const cluster::ClusterSpec& place) {
   const std::string config = folder + "/bench.yaml";
   CHECK(base::WriteFileAtomically(config, yaml).ok());
   runner::TrainArgs args;
