@@ -61,6 +61,16 @@ std::vector<Piece> PiecesOfLane(const Tables& tables, const wire::Range& shards,
   return pieces;
 }
 
+ps::FrameHeader HeaderOf(ps::Verb verb, const base::StepGrads& grads) {
+  ps::FrameHeader header;
+  header.set_verb(verb);
+  header.set_step(grads.step);
+  header.set_pass(grads.pass);
+  header.set_batch(grads.batch);
+  header.set_samples(grads.samples);
+  return header;
+}
+
 void AddSection(ps::FrameHeader& header, int table, const Piece& piece, int width) {
   ps::Section* section = header.add_sections();
   section->set_table(static_cast<uint32_t>(table));
@@ -222,13 +232,7 @@ void GrpcClient::PullDense(const StepTag& tag, std::span<float> out, Call& call)
 }
 
 void GrpcClient::Push(const base::StepGrads& grads, Call& call) {
-  ps::FrameHeader header;
-  header.set_verb(ps::PUSH);
-  header.set_step(grads.step);
-  header.set_pass(grads.pass);
-  header.set_batch(grads.batch);
-  header.set_samples(grads.samples);
-  SendSections(std::move(header), grads.tables, call);
+  SendSections(HeaderOf(ps::PUSH, grads), grads.tables, call);
 }
 
 void GrpcClient::Add(std::span<const base::TableGrads> differences, Call& call) {
@@ -269,13 +273,7 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
 }
 
 void GrpcClient::PushDense(const base::StepGrads& grads, Call& call) {
-  ps::FrameHeader header;
-  header.set_verb(ps::PUSH_DENSE);
-  header.set_step(grads.step);
-  header.set_pass(grads.pass);
-  header.set_batch(grads.batch);
-  header.set_samples(grads.samples);
-  SendBlocks(std::move(header), grads.dense, call);
+  SendBlocks(HeaderOf(ps::PUSH_DENSE, grads), grads.dense, call);
 }
 
 void GrpcClient::AddDense(std::span<const float> differences, Call& call) {

@@ -53,6 +53,22 @@ ToyResult Accumulate(const std::vector<uint64_t>& steps) {
   return alone.Result();
 }
 
+// What the ledger holds after every worker has made so many steps.
+ToyResult KeepLedger(ClusterOptions options, uint64_t steps) {
+  ToyResult result;
+  options.worker.tables = LedgerTables();
+  RunCluster(options, [&](Worker& worker) -> absl::Status {
+    ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
+    RETURN_IF_ERROR(RunLedgerPass(*comm, worker.rank(), steps));
+    RETURN_IF_ERROR(worker.Barrier("trained"));
+    if (worker.first()) {
+      ASSIGN_OR_RETURN(result, ReadToy(worker.model()));
+    }
+    return worker.Barrier("read");
+  });
+  return result;
+}
+
 TEST(Sync, EqualsOneProcessForAnyNumberOfServersAndLanes) {
   const std::vector<uint64_t> steps{12, 7, 12};  // worker 1 leaves early, the others go on
   const ToyResult want = Accumulate(steps);
@@ -76,18 +92,8 @@ TEST(Async, AppliesEveryPushOnce) {
   options.servers = 2;
   options.workers = 3;
   options.worker.mode = Mode::kAsync;
-  options.worker.tables = LedgerTables();
   constexpr uint64_t kSteps = 40;
-  ToyResult result;
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
-    ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
-    RETURN_IF_ERROR(RunLedgerPass(*comm, worker.rank(), kSteps));
-    RETURN_IF_ERROR(worker.Barrier("trained"));
-    if (worker.first()) {
-      ASSIGN_OR_RETURN(result, ReadToy(worker.model()));
-    }
-    return worker.Barrier("read");
-  });
+  const ToyResult result = KeepLedger(options, kSteps);
   // A row a push, and one row that all pushes share: gradient 1, learning rate -1.
   ASSERT_EQ(result.rows.size(), 3 * kSteps + 1);
   for (const auto& [key, row] : result.rows) EXPECT_EQ(row[0], key == kSharedKey ? 3.0f * kSteps : 1.0f) << key;
@@ -103,17 +109,7 @@ TEST(HalfAsync, AppliesEveryGroupOnce) {
   options.workers = 2;
   options.worker.mode = Mode::kHalfAsync;
   options.worker.half_async_merge = 4;
-  options.worker.tables = LedgerTables();
-  ToyResult result;
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
-    ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
-    RETURN_IF_ERROR(RunLedgerPass(*comm, worker.rank(), 10));  // two groups of four, one of two
-    RETURN_IF_ERROR(worker.Barrier("trained"));
-    if (worker.first()) {
-      ASSIGN_OR_RETURN(result, ReadToy(worker.model()));
-    }
-    return worker.Barrier("read");
-  });
+  const ToyResult result = KeepLedger(options, 10);
   // The rule divides a group's sum by its samples: 4 and 4 and 2 batches of one sample each come to 1 for the shared
   // key.
   ASSERT_EQ(result.rows.size(), 2 * 10 + 1);
@@ -129,17 +125,7 @@ TEST(Geo, LeavesTheServersWithTheSumOfEveryWorkersChanges) {
   options.workers = 2;
   options.worker.mode = Mode::kGeo;
   options.worker.geo_interval = 3;
-  options.worker.tables = LedgerTables();
-  ToyResult result;
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
-    ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
-    RETURN_IF_ERROR(RunLedgerPass(*comm, worker.rank(), 10));
-    RETURN_IF_ERROR(worker.Barrier("trained"));
-    if (worker.first()) {
-      ASSIGN_OR_RETURN(result, ReadToy(worker.model()));
-    }
-    return worker.Barrier("read");
-  });
+  const ToyResult result = KeepLedger(options, 10);
   ASSERT_EQ(result.rows.size(), 2 * 10 + 1);
   for (const auto& [key, row] : result.rows) EXPECT_NEAR(row[0], key == kSharedKey ? 20.0f : 1.0f, 1e-4) << key;
   EXPECT_NEAR(result.dense[0], 20.0f, 1e-4);

@@ -1,9 +1,5 @@
 #include "worker/team.h"
 
-#include <algorithm>
-
-#include "absl/strings/numbers.h"
-
 namespace regatta::worker {
 
 absl::StatusOr<std::map<int, std::string>> Team::Share(const std::string& name, const std::string& payload) {
@@ -20,15 +16,8 @@ absl::StatusOr<std::string> Team::FromChief(const std::string& name, const std::
 }
 
 absl::StatusOr<uint64_t> Team::Most(const std::string& name, uint64_t value) {
-  ASSIGN_OR_RETURN(const auto payloads, Share(name, absl::StrCat(value)));
-  uint64_t most = value;
-  for (const auto& [rank, payload] : payloads) {
-    uint64_t other = 0;
-    if (!absl::SimpleAtoi(payload, &other))
-      return absl::InternalError(absl::StrCat("worker ", rank, " brings '", payload, "' to '", name, "'"));
-    most = std::max(most, other);
-  }
-  return most;
+  if (alone()) return value;
+  return worker_->AgreeMax(name, value);
 }
 
 absl::StatusOr<bool> Team::Any(const std::string& name, bool yes) {
