@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/grouped_keys.h"
 #include "base/random.h"
 #include "bench/measure.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
-#include "base/grouped_keys.h"
 
 namespace regatta {
 namespace {
