@@ -24,11 +24,6 @@ class Call {
     if (!status.ok() && status_.ok()) status_ = status;
     if (--waiting_ == 0) changed_.NotifyAll();
   }
-  // Whether nothing is in flight.
-  bool idle() {
-    base::MutexLock lock(mu_);
-    return waiting_ == 0;
-  }
   // The first error since the last Wait.
   absl::Status Wait() {
     base::MutexLock lock(mu_);

@@ -136,7 +136,6 @@ absl::Status GrpcClient::Join() {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     const grpc::Status status = stubs_[server]->Connect(&context, request, &reply);
     if (!status.ok()) return base::Annotate(wire::FromGrpc(status), ServerName(static_cast<int>(server)));
-    rows_at_connect_ += reply.rows();
   }
   return absl::OkStatus();
 }

@@ -60,7 +60,6 @@ class GrpcClient final : public PsClient {
   const wire::LaneMap& lanes() const { return map_; }
   Lane& lane(int server, int index) { return *lanes_[static_cast<size_t>(server)][static_cast<size_t>(index)]; }
   const table::ModelConfig& tables() const { return options_.tables; }
-  uint64_t rows_at_connect() const { return rows_at_connect_; }  // of all servers
   const LaneTraffic& traffic() const { return traffic_; }
 
   enum class Reply { kNothing, kPayloads };
@@ -98,7 +97,6 @@ class GrpcClient final : public PsClient {
   wire::LaneMap map_;
   std::vector<Widths> widths_;
   int64_t dense_size_ = 0;
-  uint64_t rows_at_connect_ = 0;
   std::vector<NamedChannel> control_;  // a server each
   std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;
   LaneTraffic traffic_;

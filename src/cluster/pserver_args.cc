@@ -54,7 +54,7 @@ void AddOptions(CLI::App& app, Flags& flags, PserverArgs& args) {
   app.add_option("--host", flags.host, "the address to listen on")->capture_default_str()->type_name("ADDRESS");
   app.add_option("--load", args.load, "start from this checkpoint")->type_name("DIR");
   app.add_option("--log_dir", args.log_dir, "write log files there, not only to stderr")->type_name("DIR");
-  app.add_option("--metrics_port", args.metrics_port, "serve Prometheus text there; 0: nowhere")
+  app.add_option("--metrics_port", args.metrics_port, "serve Prometheus text there; not available in this version")
       ->check(CLI::Range(0, 65'535))
       ->type_name("N");
   app.add_flag("--insecure", flags.insecure, "allow addresses outside this machine: the network is trusted");
