@@ -143,6 +143,19 @@ std::string CtrDnnYaml(const std::string& data, int threads, Reading reading) {
          "  sparse_feature_dim: 10\n  dense_input_dim: 13\n  fc_sizes: [400, 400, 400]\n";
 }
 
+std::string InMode(const std::string& mode, std::string yaml) {
+  return yaml.insert(yaml.find('{') + 1, "sync_mode: " + mode + ", ");
+}
+
+cluster::ClusterSpec WorkerOf(const std::string& endpoint, int worker, int workers) {
+  cluster::ClusterSpec place;
+  place.role = cluster::Role::kWorker;
+  place.servers = {endpoint};
+  place.workers = workers;
+  place.index = worker;
+  return place;
+}
+
 std::string MultihotYaml(const std::string& data, int threads) {
   return "model: dnn\nrunner: {train_data_dir: " + data +
          ", train_reader_path: criteo_reader, reader_type: InmemoryDataset, train_batch_size: 1000, thread_num: " +

@@ -56,6 +56,10 @@ void WriteBinary(const std::string& path, const Shape& shape, uint64_t seed);
 
 // CTR-DNN (26 slots, dim 10, 400-400-400, batch 1000, Adam 1e-4) over `data`.
 std::string CtrDnnYaml(const std::string& data, int threads, Reading reading = Reading::kStream);
+// The same job with servers.
+std::string InMode(const std::string& mode, std::string yaml);
+// A worker of a job with one server.
+cluster::ClusterSpec WorkerOf(const std::string& endpoint, int worker, int workers);
 // MULTIHOT (26 slots × 20 ids, dim 16, 128-64, batch 1000, shared adagrad) over `data`, in memory.
 std::string MultihotYaml(const std::string& data, int threads);
 

@@ -3,13 +3,16 @@
 // RATE<TAB>samples/s<TAB>CPU seconds a million samples.
 //   regatta_rounds write ctr_dnn|multihot PATH SAMPLES    the data: PATH.txt, PATH.bin
 //   regatta_rounds ctr_dnn_text|ctr_dnn_memory|multihot PATH
+//   regatta_rounds ctr_dnn_async PATH                     a server and a worker of one thread; on any core
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <iostream>
 #include <string>
 
 #include "bench/e2e/workload.h"
+#include "bench/server_process.h"
 #include "worker/blas.h"
 
 namespace regatta::bench {
@@ -24,6 +27,20 @@ int Write(const std::string& work, const std::string& path, int samples) {
   return 0;
 }
 
+// A pass for every line; `others` is the processor time of other processes that take part.
+void Serve(Workload& job, const std::function<double()>& others) {
+  const auto cpu = [&] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC + others(); };
+  job.Pass();
+  std::puts("READY");
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    const double start = cpu();
+    const double rate = job.Pass();
+    std::printf("RATE\t%.1f\t%.2f\n", rate, (cpu() - start) / static_cast<double>(job.samples_a_pass()) * 1e6);
+    std::fflush(stdout);
+  }
+}
+
 int Rounds(const std::string& work, const std::string& path) {
   PinTo(1);
   TemporaryFolder folder;
@@ -33,21 +50,22 @@ int Rounds(const std::string& work, const std::string& path) {
                                : CtrDnnYaml(data, 1, work == "ctr_dnn_memory" ? Reading::kInMemory : Reading::kStream);
   Workload job(folder.path(), yaml, 1);
   if (work == "multihot") job.Fill(kMultihotRows);
-  job.Pass();
-  std::puts("READY");
-  std::fflush(stdout);
-  for (std::string line; std::getline(std::cin, line);) {
-    const std::clock_t start = std::clock();
-    const double rate = job.Pass();
-    const double cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-    std::printf("RATE\t%.1f\t%.2f\n", rate, cpu_seconds / static_cast<double>(job.samples_a_pass()) * 1e6);
-    std::fflush(stdout);
-  }
+  Serve(job, [] { return 0.0; });
+  return 0;
+}
+
+// A worker with a server of its own; the processor time is both processes'.
+int AsyncRounds(const std::string& path) {
+  ServerProcess server(1);
+  TemporaryFolder folder;
+  Workload job(folder.path(), InMode("async", CtrDnnYaml(path + ".txt", 1)), 1, WorkerOf(server.endpoint(), 0, 1));
+  Serve(job, [&] { return server.CpuSeconds(); });
   return 0;
 }
 
 int Main(int argc, char** argv) {
   if (argc == 5 && std::strcmp(argv[1], "write") == 0) return Write(argv[2], argv[3], std::stoi(argv[4]));
+  if (argc == 3 && std::strcmp(argv[1], "ctr_dnn_async") == 0) return AsyncRounds(argv[2]);
   if (argc == 3) return Rounds(argv[1], argv[2]);
   std::fprintf(stderr, "regatta_rounds: called by scripts/bench --peers; its source says how\n");
   return 2;

@@ -4,11 +4,11 @@
 #include <grpcpp/create_channel.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "table/accessor/accessor.h"
 #include "table/checkpoint/schema_json.h"
 #include "table/dense_table.h"
+#include "wire/packing.h"
 #include "wire/transport.h"
 
 namespace regatta::client {
@@ -71,22 +71,25 @@ ps::FrameHeader HeaderOf(ps::Verb verb, const base::StepGrads& grads) {
   return header;
 }
 
-void AddSection(ps::FrameHeader& header, int table, const Piece& piece, int width) {
-  ps::Section* section = header.add_sections();
-  section->set_table(static_cast<uint32_t>(table));
-  section->set_keys(static_cast<uint32_t>(piece.end - piece.begin));
-  section->set_width(static_cast<uint32_t>(width));
+std::span<const base::Key> KeysOf(const base::TableKeys& keys, const Piece& piece) {
+  return keys.keys.subspan(piece.begin, piece.end - piece.begin);
 }
 
-void AppendRows(wire::FrameWriter& writer, const base::RowsView<const float>& rows, const Piece& piece) {
-  const size_t width = static_cast<size_t>(rows.width);
-  const size_t count = piece.end - piece.begin;
-  if (rows.stride == rows.width) {
-    writer.Append(rows.row(static_cast<int64_t>(piece.begin)), count * width * sizeof(float));
-    return;
-  }
-  for (size_t i = piece.begin; i < piece.end; ++i)
-    writer.Append(rows.row(static_cast<int64_t>(i)), width * sizeof(float));
+// Returns the bytes that the section's keys will take.
+size_t AddSection(ps::FrameHeader& header, const base::TableKeys& keys, const Piece& piece, int width) {
+  const std::span<const base::Key> part = KeysOf(keys, piece);
+  const size_t key_bytes = wire::KeyBytes(part);
+  ps::Section* section = header.add_sections();
+  section->set_table(static_cast<uint32_t>(keys.table));
+  section->set_keys(static_cast<uint32_t>(part.size()));
+  section->set_width(static_cast<uint32_t>(width));
+  section->set_key_bytes(static_cast<uint32_t>(key_bytes));
+  return part.size() * key_bytes;
+}
+
+void AppendKeys(wire::FrameWriter& writer, const ps::FrameHeader& header, size_t section, const base::TableKeys& keys,
+                const Piece& piece) {
+  wire::AppendKeys(writer, KeysOf(keys, piece), header.sections(static_cast<int>(section)).key_bytes());
 }
 
 }  // namespace
@@ -187,25 +190,20 @@ void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
       header.set_step(tag.step);
       header.set_pass(tag.pass);
       header.set_kind(ToWire(tag.kind));
-      size_t count = 0;
-      for (const Piece& piece : frame) {
-        AddSection(header, keys[piece.index].table, piece, out[piece.index].width);
-        count += piece.end - piece.begin;
-      }
-      if (count == 0) continue;
+      const ps::Precision precision = PrecisionOf(tag.kind);
+      header.set_precision(precision);
+      size_t body = 0;
+      for (const Piece& piece : frame) body += AddSection(header, keys[piece.index], piece, out[piece.index].width);
+      if (body == 0) continue;
       call.Expect(1);
       lane.Send(
-          header, count * sizeof(base::Key),
+          header, body,
           [&](wire::FrameWriter& writer) {
-            for (const Piece& piece : frame)
-              writer.Append(keys[piece.index].keys.data() + piece.begin, (piece.end - piece.begin) * sizeof(base::Key));
+            for (size_t i = 0; i < frame.size(); ++i) AppendKeys(writer, header, i, keys[frame[i].index], frame[i]);
           },
-          [out, frame](wire::FrameReader& reply) -> absl::Status {
-            for (const Piece& piece : frame) {
-              const base::RowsView<float>& view = out[piece.index];
-              RETURN_IF_ERROR(reply.ReadRows(view.row(static_cast<int64_t>(piece.begin)), piece.end - piece.begin,
-                                             static_cast<size_t>(view.width), static_cast<size_t>(view.stride)));
-            }
+          [out, frame, precision](wire::FrameReader& reply) -> absl::Status {
+            for (const Piece& piece : frame)
+              RETURN_IF_ERROR(wire::ReadRows(reply, precision, out[piece.index], piece.begin, piece.end));
             return absl::OkStatus();
           },
           call);
@@ -221,17 +219,21 @@ void GrpcClient::PullDense(const StepTag& tag, std::span<float> out, Call& call)
     header.set_step(tag.step);
     header.set_pass(tag.pass);
     header.set_kind(ToWire(tag.kind));
+    const ps::Precision precision = PrecisionOf(tag.kind);
+    header.set_precision(precision);
     const std::span<float> part = out.subspan(static_cast<size_t>(block.begin), static_cast<size_t>(block.size()));
     call.Expect(1);
     lane(server, map_.dense_lane())
         .Send(
             header, 0, [](wire::FrameWriter&) {},
-            [part](wire::FrameReader& reply) { return reply.Read(part.data(), part.size_bytes()); }, call);
+            [part, precision](wire::FrameReader& reply) { return wire::ReadFloats(reply, precision, part); }, call);
   }
 }
 
 void GrpcClient::Push(const base::StepGrads& grads, Call& call) {
-  SendSections(HeaderOf(ps::PUSH, grads), grads.tables, call);
+  ps::FrameHeader header = HeaderOf(ps::PUSH, grads);
+  header.set_precision(options_.precision);
+  SendSections(std::move(header), grads.tables, call);
 }
 
 void GrpcClient::Add(std::span<const base::TableGrads> differences, Call& call) {
@@ -252,18 +254,21 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
       header.clear_sections();
       size_t body = 0;
       for (const Piece& piece : frames[f]) {
-        AddSection(header, tables[piece.index].keys.table, piece, tables[piece.index].grads.width);
-        body += (piece.end - piece.begin) * bytes[piece.index];
+        const base::TableGrads& table = tables[piece.index];
+        body += AddSection(header, table.keys, piece, table.grads.width);
+        body +=
+            (piece.end - piece.begin) * static_cast<size_t>(table.grads.width) * wire::FloatBytes(header.precision());
       }
       header.set_more(f + 1 < frames.size());
       call.Expect(1);
       lane.Send(
           header, body,
           [&](wire::FrameWriter& writer) {
-            for (const Piece& piece : frames[f]) {
+            for (size_t i = 0; i < frames[f].size(); ++i) {
+              const Piece& piece = frames[f][i];
               const base::TableGrads& table = tables[piece.index];
-              writer.Append(table.keys.keys.data() + piece.begin, (piece.end - piece.begin) * sizeof(base::Key));
-              AppendRows(writer, table.grads, piece);
+              AppendKeys(writer, header, i, table.keys, piece);
+              wire::AppendRows(writer, table.grads, piece.begin, piece.end, header.precision());
             }
           },
           nullptr, call);
@@ -272,7 +277,9 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
 }
 
 void GrpcClient::PushDense(const base::StepGrads& grads, Call& call) {
-  SendBlocks(HeaderOf(ps::PUSH_DENSE, grads), grads.dense, call);
+  ps::FrameHeader header = HeaderOf(ps::PUSH_DENSE, grads);
+  header.set_precision(options_.precision);
+  SendBlocks(std::move(header), grads.dense, call);
 }
 
 void GrpcClient::AddDense(std::span<const float> differences, Call& call) {
@@ -285,7 +292,8 @@ void GrpcClient::AddDense(std::span<const float> differences, Call& call) {
 void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call) {
   for (int server = 0; server < map_.servers; ++server) {
     const wire::Range block = map_.DenseBlock(server, dense_size_);
-    const size_t bytes = static_cast<size_t>(block.size()) * sizeof(float);
+    const size_t float_bytes = wire::FloatBytes(header.precision());
+    const size_t bytes = static_cast<size_t>(block.size()) * float_bytes;
     call.Expect(1);
     lane(server, map_.dense_lane())
         .Send(
@@ -296,9 +304,9 @@ void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseG
                 const int64_t begin = std::max(piece.offset, block.begin);
                 const int64_t end = std::min(piece.offset + static_cast<int64_t>(piece.values.size()), block.end);
                 if (begin >= end) continue;
-                std::memcpy(out + static_cast<size_t>(begin - block.begin) * sizeof(float),
-                            piece.values.data() + (begin - piece.offset),
-                            static_cast<size_t>(end - begin) * sizeof(float));
+                wire::PackFloats(
+                    piece.values.subspan(static_cast<size_t>(begin - piece.offset), static_cast<size_t>(end - begin)),
+                    header.precision(), out + static_cast<size_t>(begin - block.begin) * float_bytes);
               }
             },
             nullptr, call);

@@ -32,6 +32,7 @@ struct ClientOptions {
   ps::WorkerId worker;
   ps::JobSpec job;  // servers, workers and tables_json are filled in
   table::ModelConfig tables;
+  ps::Precision precision = ps::FLOAT32;  // of rows, dense parameters and gradients while training
   std::chrono::duration<double> wait_timeout{600};
   std::function<bool()> cancelled = [] { return false; };
 };
@@ -86,6 +87,10 @@ class GrpcClient final : public PsClient {
   absl::Status Join();
   absl::Status OpenLanes();
   std::string ServerName(int server) const;
+  // What is inferred is what was learnt, to the bit.
+  ps::Precision PrecisionOf(base::StepKind kind) const {
+    return kind == base::StepKind::kTrain ? options_.precision : ps::FLOAT32;
+  }
   template <typename Fn>
   void ForEachLane(const Fn& fn);
   void SendMark(ps::Verb verb, const StepTag& tag, Call& call);

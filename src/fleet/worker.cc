@@ -66,6 +66,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& optio
   client.job.set_nan_policy(Name(options.nan_policy));
   client.job.set_on_worker_loss(options.shrink_on_loss ? "shrink" : "fail");
   client.tables = options.tables;
+  client.precision = options.short_rows ? ps::BFLOAT16 : ps::FLOAT32;
   client.wait_timeout = options.wait_timeout;
   client.cancelled = options.cancelled;
   ASSIGN_OR_RETURN(auto connected, client::GrpcClient::Connect(client));

@@ -30,6 +30,7 @@ struct WorkerOptions {
   Mode mode = Mode::kAsync;
   table::ModelConfig tables;
   int sparse_lanes = 1;         // to each server
+  bool short_rows = false;      // sync, async, half_async: bfloat16 on the wire while training
   uint64_t staleness = 4;       // async, half_async: pushes of a thread that are not acknowledged
   int half_async_merge = 4;     // batches of one push
   uint64_t geo_interval = 400;  // steps between two exchanges

@@ -14,6 +14,7 @@ constexpr std::array<string_view, 2> kFileSplits = {"contiguous", "mod"};
 constexpr std::array<string_view, 3> kNanPolicies = {"skip", "abort", "clip"};
 constexpr std::array<string_view, 5> kSyncModes = {"async", "sync", "half_async", "geo", "gpubox"};
 constexpr std::array<string_view, 2> kWorkerLosses = {"fail", "shrink"};
+constexpr std::array<string_view, 2> kRowPrecisions = {"float32", "bfloat16"};
 constexpr std::array<string_view, 3> kAcks = {"memory", "logged", "synced"};
 
 constexpr double kBig = 1e12;  // above any sensible count, far below where a double skips integers
@@ -181,6 +182,10 @@ const KeySpec kKeys[] = {
         Int("staleness", &O::staleness, 0, 1e6,
             "async, half_async: pushes of a thread that may be under way; 0 = none: a step waits until it is applied")),
     InCompany(Int("lanes", &O::lanes, 1, 64, "streams from a worker to each server that carry sparse rows")),
+    InCompany(Choice<&O::row_precision>(
+        "row_precision", kRowPrecisions,
+        "how rows, dense parameters and gradients cross the network while training; bfloat16 halves their bytes, the "
+        "servers keep float32. Not with geo")),
     InCompany(Int("server_wait_timeout", &O::server_wait_timeout, 1, 1e7, "seconds that a worker waits for servers")),
     InCompany(Choice<&O::on_worker_loss>("on_worker_loss", kWorkerLosses,
                                          "when a worker dies: end the job with an error, or go on without it")),

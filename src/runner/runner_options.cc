@@ -160,6 +160,10 @@ absl::Status CheckMode(const Config& config, Company company, const RunnerOption
     return config.ErrorAt("runner.sync_mode",
                           "this mode is not available in this version; remove the key to train in one process");
   }
+  if (options.sync_mode == SyncMode::kGeo && options.row_precision != RowPrecision::kFloat32) {
+    return config.ErrorAt("runner.row_precision",
+                          "geo exchanges differences, which are added exactly: want float32, or another sync_mode");
+  }
   const bool mode_set = config.Has("runner.sync_mode");
   if (options.use_fleet && !mode_set) {
     return config.ErrorAt("runner.use_fleet",

@@ -17,6 +17,7 @@ enum class ReaderType : uint8_t { kQueueDataset, kInMemoryDataset, kDataLoader, 
 enum class FileSplit : uint8_t { kContiguous, kMod };
 enum class SyncMode : uint8_t { kAsync, kSync, kHalfAsync, kGeo, kGpubox };
 enum class OnWorkerLoss : uint8_t { kFail, kShrink };
+enum class RowPrecision : uint8_t { kFloat32, kBfloat16 };
 enum class Ack : uint8_t { kMemory, kLogged, kSynced };
 
 struct RunnerOptions {
@@ -70,6 +71,7 @@ struct RunnerOptions {
   int64_t half_async_merge = 4;
   int64_t staleness = 4;
   int64_t lanes = 1;
+  RowPrecision row_precision = RowPrecision::kFloat32;
   int64_t server_wait_timeout = 600;
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kFail;
   Ack ack = Ack::kMemory;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wire/packing.h"
+
 namespace regatta::server {
 namespace {
 
@@ -121,6 +123,8 @@ absl::Status LaneSession::CheckSections(const wire::FrameReader& frame) const {
   uint64_t keys = 0;
   if (frame.header().sections_size() > job_.sparse_tables())
     return absl::InvalidArgumentError("the request has more sections than the job has tables");
+  if (!ps::Precision_IsValid(frame.header().precision()))
+    return absl::InvalidArgumentError(absl::StrCat("there is no precision ", frame.header().precision()));
   for (const ps::Section& section : frame.header().sections()) {
     keys += section.keys();
     if (section.table() >= static_cast<uint32_t>(job_.sparse_tables()))
@@ -135,8 +139,9 @@ absl::Status LaneSession::CheckSections(const wire::FrameReader& frame) const {
 absl::Status LaneSession::ReadKeys(wire::FrameReader& frame, const ps::Section& section,
                                    std::vector<base::Key>& keys) const {
   const size_t first = keys.size();
+  const size_t key_bytes = section.key_bytes() == 0 ? sizeof(base::Key) : section.key_bytes();
   keys.resize(first + section.keys());
-  RETURN_IF_ERROR(frame.Read(keys.data() + first, section.keys() * sizeof(base::Key)));
+  RETURN_IF_ERROR(wire::ReadKeys(frame, key_bytes, std::span(keys).subspan(first)));
   int64_t least = shards_.begin;
   for (size_t i = first; i < keys.size(); ++i) {
     const int64_t shard = base::ShardOf(keys[i]);
@@ -160,7 +165,8 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
     std::vector<base::Key>& table_keys = keys_[section.table()];
     table_keys.clear();
     RETURN_IF_ERROR(ReadKeys(frame, section, table_keys));
-    bytes += size_t{section.keys()} * static_cast<size_t>(job_.sparse(section.table()).pull_width()) * sizeof(float);
+    bytes += size_t{section.keys()} * static_cast<size_t>(job_.sparse(section.table()).pull_width()) *
+             wire::FloatBytes(header.precision());
     keys += section.keys();
   }
   RETURN_IF_ERROR(frame.ExpectEnd());
@@ -175,8 +181,12 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
     const std::vector<base::Key>& table_keys = keys_[section.table()];
     if (table_keys.empty()) continue;
     const int width = table.pull_width();
-    auto* rows = reinterpret_cast<float*>(writer.Take(table_keys.size() * static_cast<size_t>(width) * sizeof(float)));
+    const size_t floats = table_keys.size() * static_cast<size_t>(width);
+    const bool straight = header.precision() == ps::FLOAT32;
+    if (!straight) rows_.resize(floats);
+    float* rows = straight ? reinterpret_cast<float*>(writer.Take(floats * sizeof(float))) : rows_.data();
     RETURN_IF_ERROR(table.Pull({static_cast<int>(section.table()), table_keys, {}}, kind, {rows, width, width}));
+    if (!straight) wire::AppendFloats(writer, rows_, header.precision());
   }
   job_.traffic().pulls.Add();
   job_.traffic().keys_pulled.Add(keys);
@@ -205,6 +215,14 @@ absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::S
         absl::StrCat("a frame of step ", header.step(), " among those of step ", part_.step));
   }
   part_open_ = header.more();
+  uint64_t keys = 0;
+  for (const TablePart& table : part_.tables) keys += table.keys.size();
+  for (const ps::Section& section : header.sections()) keys += section.keys();
+  if (keys > wire::kMaxKeysAPush) {
+    part_open_ = false;
+    return absl::ResourceExhaustedError(
+        absl::StrCat(keys, " keys in the frames of one push; the limit is ", wire::kMaxKeysAPush));
+  }
   for (const ps::Section& section : header.sections()) {
     TablePart& table = part_.tables[section.table()];
     if (section.width() != static_cast<uint32_t>(table.width)) {
@@ -218,7 +236,7 @@ absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::S
       const size_t floats = size_t{section.keys()} * section.width();
       const size_t first = table.rows.size();
       table.rows.resize(first + floats);
-      status = frame.Read(table.rows.data() + first, floats * sizeof(float));
+      status = wire::ReadFloats(frame, header.precision(), std::span(table.rows).subspan(first));
     }
     if (!status.ok()) {
       part_open_ = false;
@@ -275,22 +293,30 @@ LaneSession::Reply LaneSession::PullDense(wire::FrameReader& frame) {
   ps::FrameHeader reply;
   reply.set_id(frame.header().id());
   const auto floats = static_cast<size_t>(job_.dense().size());
-  wire::FrameWriter writer(reply, floats * sizeof(float));
-  if (floats > 0) job_.dense().Snapshot({reinterpret_cast<float*>(writer.Take(floats * sizeof(float))), floats});
+  const ps::Precision precision = frame.header().precision();
+  wire::FrameWriter writer(reply, floats * wire::FloatBytes(precision));
+  if (precision == ps::FLOAT32) {
+    if (floats > 0) job_.dense().Snapshot({reinterpret_cast<float*>(writer.Take(floats * sizeof(float))), floats});
+  } else {
+    rows_.resize(floats);
+    job_.dense().Snapshot(rows_);
+    wire::AppendFloats(writer, rows_, precision);
+  }
   job_.traffic().dense_pulls.Add();
   return writer.Finish();
 }
 
 absl::Status LaneSession::ReadBlock(wire::FrameReader& frame) {
   const auto floats = static_cast<size_t>(job_.dense().size());
-  if (frame.body_left() != floats * sizeof(float))
+  const ps::Precision precision = frame.header().precision();
+  if (frame.body_left() != floats * wire::FloatBytes(precision))
     return absl::InvalidArgumentError(
         absl::StrCat(frame.body_left(), " bytes for a block of ", floats, " dense parameters"));
   part_.pass = frame.header().pass();
   part_.step = frame.header().step();
   part_.samples = frame.header().samples();
   part_.dense.resize(floats);
-  return frame.Read(part_.dense.data(), floats * sizeof(float));
+  return wire::ReadFloats(frame, precision, part_.dense);
 }
 
 LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {

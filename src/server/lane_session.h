@@ -53,6 +53,7 @@ class LaneSession {
   const int lane_;
   const wire::Range shards_;                  // of a sparse lane
   std::vector<std::vector<base::Key>> keys_;  // a table each, reused
+  std::vector<float> rows_;                   // on their way to 16 bits, reused
   StepPart part_;                             // of a push, reused where the mode applies it at once
   bool part_open_ = false;                    // more frames of it are to come
 };

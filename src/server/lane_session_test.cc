@@ -60,6 +60,28 @@ TEST_F(LaneSessionTest, PullsAndPushes) {
   EXPECT_EQ(pulled.body, 4 * kSmallDim * sizeof(float));
 }
 
+// Keys of a byte each and rows of 16 bits.
+TEST_F(LaneSessionTest, TakesShortKeysAndRows) {
+  ps::FrameHeader push = Sections(ps::PUSH, 0, 4, kSmallDim);
+  push.mutable_sections(0)->set_key_bytes(1);
+  push.set_precision(ps::BFLOAT16);
+  std::string body;
+  for (const base::Key key : keys_.keys()) body.push_back(static_cast<char>(key));
+  for (int i = 0; i < 4 * kSmallDim; ++i) body.append("\x80\x3f", 2);  // 1.0
+  const Answered pushed = Ask(push, body);
+  EXPECT_EQ(pushed.code, 0) << pushed.message;
+  EXPECT_EQ(job_->rows(), 4u);
+  ps::FrameHeader pull = Sections(ps::PULL, 0, 4, kSmallDim);
+  pull.mutable_sections(0)->set_key_bytes(1);
+  pull.set_precision(ps::BFLOAT16);
+  EXPECT_EQ(Ask(pull, body.substr(0, 4)).body, 4 * kSmallDim * 2u);
+  pull.mutable_sections(0)->set_key_bytes(9);
+  EXPECT_EQ(Ask(pull, body.substr(0, 36)).code, kInvalid) << "keys of nine bytes";
+  pull.mutable_sections(0)->set_key_bytes(1);
+  pull.set_precision(static_cast<ps::Precision>(7));
+  EXPECT_EQ(Ask(pull, body.substr(0, 4)).code, kInvalid) << "no such precision";
+}
+
 TEST_F(LaneSessionTest, RefusesWhatDoesNotAddUp) {
   const std::string body = Bytes(keys_.keys(), 4 * kSmallDim);
   EXPECT_EQ(Ask(Sections(ps::PUSH, 1, 4, kSmallDim), body).code, kInvalid) << "no such table";

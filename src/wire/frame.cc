@@ -100,12 +100,6 @@ absl::Status FrameReader::Read(void* out, size_t bytes) {
   return absl::OkStatus();
 }
 
-absl::Status FrameReader::ReadRows(float* out, size_t rows, size_t width, size_t stride) {
-  if (width == stride) return Read(out, rows * width * sizeof(float));
-  for (size_t i = 0; i < rows; ++i) RETURN_IF_ERROR(Read(out + i * stride, width * sizeof(float)));
-  return absl::OkStatus();
-}
-
 absl::Status FrameReader::ExpectEnd() const {
   if (left_ == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the frame's body has ", left_, " bytes more than its header says"));

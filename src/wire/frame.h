@@ -19,6 +19,7 @@ namespace regatta::wire {
 inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr size_t kMaxFrameBytes = 64 << 20;
 inline constexpr uint32_t kMaxKeysAFrame = 1'000'000;
+inline constexpr uint64_t kMaxKeysAPush = 16'000'000;  // of all its frames
 inline constexpr size_t kMaxHeaderBytes = 64 << 10;
 inline constexpr size_t kAlignment = 16;
 
@@ -51,8 +52,6 @@ class FrameReader {
   size_t body_left() const { return left_; }
   // The next bytes of the body; INVALID_ARGUMENT where it has not so many.
   absl::Status Read(void* out, size_t bytes);
-  // Rows of `width` floats, `stride` apart.
-  absl::Status ReadRows(float* out, size_t rows, size_t width, size_t stride);
   // INVALID_ARGUMENT unless the body is read to its end.
   absl::Status ExpectEnd() const;
 

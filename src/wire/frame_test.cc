@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "wire/packing.h"
+
 namespace regatta::wire {
 namespace {
 
@@ -42,7 +44,7 @@ TEST(Frame, ComesOutAsItWentInHoweverItIsCut) {
     EXPECT_EQ(reader.header().SerializeAsString(), Header().SerializeAsString());
     EXPECT_EQ(reader.body_left(), rows.size() * sizeof(float));
     std::vector<float> spread(20 * 31, -1.0f);
-    ASSERT_EQ(reader.ReadRows(spread.data(), 20, 30, 31), absl::OkStatus());
+    ASSERT_EQ(ReadRows(reader, ps::FLOAT32, {spread.data(), 31, 30}, 0, 20), absl::OkStatus());
     EXPECT_EQ(reader.ExpectEnd(), absl::OkStatus());
     for (size_t i = 0; i < 20; ++i) {
       for (size_t j = 0; j < 30; ++j) EXPECT_EQ(spread[i * 31 + j], rows[i * 30 + j]);

@@ -123,6 +123,7 @@ absl::Status JoinServers(Job& job) {
   options.tables = job.table_configs;
   options.sparse_lanes =
       static_cast<int>(std::max<int64_t>(runner.lanes, static_cast<int64_t>(options.servers.front().sparse.size())));
+  options.short_rows = runner.row_precision == runner::RowPrecision::kBfloat16;
   options.staleness = static_cast<uint64_t>(runner.staleness);
   options.half_async_merge = static_cast<int>(runner.half_async_merge);
   options.geo_interval = static_cast<uint64_t>(runner.geo_step);
