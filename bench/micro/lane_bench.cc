@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <semaphore>
@@ -14,6 +15,8 @@
 #include <thread>
 #include <tuple>
 
+#include "absl/container/flat_hash_set.h"
+#include "base/freed_memory.h"
 #include "base/grouped_keys.h"
 #include "base/random.h"
 #include "bench/measure.h"
@@ -30,6 +33,7 @@ constexpr size_t kKeys = 13'000;
 constexpr int kDim = 9;
 constexpr uint64_t kRows = 1'000'000;
 constexpr int kInFlight = 4;
+constexpr int kLanes = 2;  // so that both ends can use two cores
 constexpr size_t kRequestBytes = kKeys * sizeof(base::Key);
 constexpr size_t kReplyBytes = kKeys * kDim * sizeof(float);
 
@@ -48,16 +52,14 @@ table::ModelConfig Tables(int64_t dense) {
   return config;
 }
 
+// Distinct log-uniform ids, as the batches of CTR-DNN have them: 13,000 are the distinct ids of 1000 samples.
 std::vector<base::GroupedKeys> Batches(int count, uint64_t seed, size_t size = kKeys) {
   base::Rng rng(seed);
   std::vector<base::GroupedKeys> batches;
   for (int b = 0; b < count; ++b) {
-    std::vector<base::Key> keys(size);
-    for (base::Key& key : keys) key = KeyAt(rng.Below(kRows));
-    std::sort(keys.begin(), keys.end());
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    while (keys.size() < size) keys.push_back(KeyAt(kRows + keys.size()));  // as many as asked for, all different
-    batches.emplace_back(std::move(keys));
+    absl::flat_hash_set<base::Key> keys;
+    while (keys.size() < size) keys.insert(KeyAt(static_cast<uint64_t>(std::pow(kRows, rng.Uniform()))));
+    batches.emplace_back(std::vector<base::Key>(keys.begin(), keys.end()));
   }
   return batches;
 }
@@ -86,7 +88,7 @@ class Pulls {
     options.worker.set_incarnation(1);
     options.job.set_mode("async");
     options.job.set_workers(1);
-    options.job.set_sparse_lanes(1);
+    options.job.set_sparse_lanes(kLanes);
     options.job.set_nan_policy("skip");
     options.job.set_on_worker_loss("fail");
     options.tables = Tables(0);
@@ -403,6 +405,7 @@ void Costs(int rounds) {
 
 int main(int argc, char** argv) {
   const bool quick = argc > 1 && std::string_view(argv[1]) == "--quick";
+  regatta::base::KeepFreedMemory();
   FLAGS_minloglevel = 1;
   google::InitGoogleLogging(argv[0]);
   bool ok = regatta::bench::PullRow(quick ? 5 : 15);

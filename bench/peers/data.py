@@ -1,7 +1,7 @@
 """The benchmark's samples as numpy arrays: parsed from slot text, or read from the binary file beside it."""
 import numpy
 
-SLOTS, DENSE = 26, 13
+from rounds import DENSE, SLOTS
 
 
 def text_batches(path, batch, rows):

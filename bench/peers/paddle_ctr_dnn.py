@@ -11,7 +11,7 @@ from paddle import static  # noqa: E402
 
 import data  # noqa: E402
 
-ROWS, DIM, RATE = 1_000_001, 10, 1e-4
+DIM, RATE = 10, 1e-4
 
 
 def build():
@@ -19,7 +19,7 @@ def build():
     labels = static.data("labels", [None, 1], "float32")
     dense = static.data("dense", [None, data.DENSE], "float32")
     ids = static.data("ids", [None, data.SLOTS], "int64")
-    rows = static.nn.embedding(ids, [ROWS, DIM], is_sparse=True,
+    rows = static.nn.embedding(ids, [rounds.ROWS, DIM], is_sparse=True,
                                param_attr=paddle.ParamAttr(initializer=paddle.nn.initializer.Uniform(-0.05, 0.05)))
     x = paddle.concat([paddle.reshape(rows, [-1, data.SLOTS * DIM]), dense], axis=1)
     for width in (400, 400, 400):
@@ -37,7 +37,7 @@ def main(kind, path):
     executor.run(static.default_startup_program())
 
     def feeds():
-        for labels, dense, ids in data.text_batches(path + ".txt", rounds.BATCH, ROWS):
+        for labels, dense, ids in data.text_batches(path + ".txt", rounds.BATCH, rounds.ROWS):
             yield {"labels": labels.reshape(-1, 1), "dense": dense, "ids": ids}
 
     in_memory = list(feeds()) if kind == "memory" else None

@@ -7,6 +7,8 @@ import sys
 import time
 
 BATCH = 1000
+SLOTS, DENSE = 26, 13
+ROWS = 1_000_001  # ids are taken modulo this where a table is an array
 
 
 def one_thread():

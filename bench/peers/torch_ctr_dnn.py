@@ -11,13 +11,13 @@ from torch import nn  # noqa: E402
 
 import data  # noqa: E402
 
-ROWS, DIM, RATE = 1_000_001, 10, 1e-4
+DIM, RATE = 10, 1e-4
 
 
 class CtrDnn(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embedding = nn.Embedding(ROWS, DIM, sparse=True)
+        self.embedding = nn.Embedding(rounds.ROWS, DIM, sparse=True)
         nn.init.uniform_(self.embedding.weight, -0.05, 0.05)
         widths = [data.SLOTS * DIM + data.DENSE, 400, 400, 400]
         layers = []
@@ -42,11 +42,11 @@ def main(kind, path):
     loss_of = nn.BCEWithLogitsLoss()
     in_memory = None
     if kind == "memory":
-        in_memory = [tensors(batch) for batch in data.text_batches(path + ".txt", rounds.BATCH, ROWS)]
+        in_memory = [tensors(batch) for batch in data.text_batches(path + ".txt", rounds.BATCH, rounds.ROWS)]
 
     def one_pass():
         samples = 0
-        batches = in_memory or map(tensors, data.text_batches(path + ".txt", rounds.BATCH, ROWS))
+        batches = in_memory or map(tensors, data.text_batches(path + ".txt", rounds.BATCH, rounds.ROWS))
         for labels, features, ids in batches:
             sparse.zero_grad(set_to_none=True)
             dense.zero_grad(set_to_none=True)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/freed_memory.h"
 #include "base/standard_output.h"
 #include "cluster/environment.h"
 #include "cluster/pserver_args.h"
@@ -32,6 +33,7 @@ int Fail(const absl::Status& status, Exit code) {
 }
 
 int Main(int argc, char** argv) {
+  base::KeepFreedMemory();
   const auto args = cluster::ParsePserverArgs(argc, argv, cluster::ProcessEnvironment());
   if (!args.ok()) return Fail(args.status(), kUsage);
   if (!args->help.empty()) {

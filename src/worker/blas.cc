@@ -1,12 +1,13 @@
 #include "worker/blas.h"
 
 #include <dlfcn.h>
-#include <malloc.h>
 #include <torch/torch.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string_view>
+
+#include "base/freed_memory.h"
 
 namespace regatta::worker {
 namespace {
@@ -43,8 +44,7 @@ void UseKernelsOfThisCpu(char** argv) {
 }
 
 void SetLibraryDefaults() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 2000 << 20);
+  base::KeepFreedMemory();
   if (auto* set_threads = Find<void(int)>("openblas_set_num_threads"); set_threads != nullptr) set_threads(1);
   at::set_num_threads(1);
 }
