@@ -75,7 +75,8 @@ class RunningJobTest(FleetJob):
     def test_an_async_job_shows_itself(self):
         self.start_job("async")
         _, cluster = self.await_cluster_line()
-        self.assertGreater(float(cluster[2]), 0.05)
+        self.assertGreater(int(cluster[1]), 100)
+        self.assertLess(float(cluster[2]), 1.0)
         self.assertLessEqual(float(cluster[5]), 1.0)
         self.check_servers()
         self.check_workers()
@@ -109,7 +110,7 @@ class RunningJobTest(FleetJob):
             metrics = self.scrape(name)
             self.assertGreater(metrics["regatta_worker_samples_total"], 100)
             self.assertEqual(metrics["regatta_worker_samples_total"], 10 * metrics["regatta_worker_steps_total"])
-            self.assertGreater(metrics["regatta_worker_loss"], 0.05)
+            self.assertTrue(0 < metrics["regatta_worker_loss"] < 1)
             self.assertTrue(0 < metrics["regatta_worker_auc"] <= 1)
             for part in ("read", "pull", "compute", "commit"):
                 self.assertGreater(metrics[f'regatta_worker_step_part_seconds_count{{part="{part}"}}'], 10)
