@@ -30,7 +30,7 @@ absl::Status ExecWorkerVerb(const std::vector<std::string>& words);
 
 // `regatta pserver …`: regatta-pserver with the words behind the verb.
 absl::Status ExecPserver(const std::vector<std::string>& words);
-// `regatta status …`: regatta-pserver has gRPC, and `regatta` would start three times slower with it.
+// `regatta status …`: regatta-pserver has gRPC; with it `regatta` would take twice as long to start, 8 ms against 4.
 absl::Status ExecStatus(std::vector<std::string> words);
 
 }  // namespace regatta::cli
