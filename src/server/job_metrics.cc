@@ -22,8 +22,8 @@ void CollectRequests(const Traffic& traffic, metrics::Exposition& out) {
   out.Counter("regatta_server_keys_total", "Keys of sparse requests.", Value(traffic.keys_pulled), {{"verb", "pull"}});
   out.Counter("regatta_server_keys_total", "", Value(traffic.keys_pushed), {{"verb", "push"}});
   out.Counter("regatta_server_refused_total", "Requests that were answered with an error.", Value(traffic.refused));
-  for (size_t verb = 0; verb < traffic.seconds.size(); ++verb) {
-    const metrics::Histogram& seconds = traffic.seconds[verb];
+  for (size_t verb = 0; verb < traffic.latency.size(); ++verb) {
+    const metrics::Histogram& seconds = traffic.latency[verb];
     const uint64_t count = seconds.count();
     if (count == 0) continue;
     const metrics::Labels labels = {{"verb", absl::AsciiStrToLower(ps::Verb_Name(static_cast<ps::Verb>(verb)))}};

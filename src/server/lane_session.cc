@@ -78,7 +78,7 @@ grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
   grpc::ByteBuffer buffer = reply.ok() ? *std::move(reply) : Refusal(frame.header().id(), reply.status());
   traffic.bytes_out.Add(buffer.Length());
   const auto verb = static_cast<size_t>(frame.header().verb());
-  if (opened.ok() && verb < traffic.seconds.size()) traffic.seconds[verb].Record(NanosSince(start));
+  if (opened.ok() && verb < traffic.latency.size()) traffic.latency[verb].Record(NanosSince(start));
   return buffer;
 }
 

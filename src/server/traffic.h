@@ -26,7 +26,7 @@ struct Traffic {
   metrics::Counter bytes_out;
   metrics::Counter refused;  // requests answered with an error
 
-  std::array<metrics::Histogram, ps::Verb_ARRAYSIZE> seconds;  // nanoseconds that a request took, by verb
+  std::array<metrics::Histogram, ps::Verb_ARRAYSIZE> latency;  // nanoseconds that a request took, by verb
   metrics::Histogram sync_wait;                                // nanoseconds that a pull waited for the steps of others
   metrics::Histogram staleness;                                // updates of its lane between a step's pull and its push
   std::vector<metrics::Counter> lane_keys;                     // pulled and pushed

@@ -37,10 +37,10 @@ def parse(text):
 class RunningJobTest(FleetJob):
     """Two servers and two workers in the middle of an epoch."""
 
-    def start_job(self, mode):
+    def start_job(self, mode, *more):
         self.make_job(files=2, copies=400)
         self.prepare(2, 2, "-o", f"runner.sync_mode={mode}", "-o", "runner.epochs=1000", "-o",
-                     "runner.split_file_list=True", "-o", "runner.print_interval=20", "--metrics_port=0")
+                     "runner.split_file_list=True", "-o", "runner.print_interval=20", "--metrics_port=0", *more)
         self.processes = {f"s{i}": self.server(i) for i in range(2)}
         self.processes.update({f"w{i}": self.worker(i) for i in range(2)})
 
@@ -153,9 +153,14 @@ class RunningJobTest(FleetJob):
         self.assertFalse(json.loads(out)["servers"][0]["ok"])
 
     def test_a_sync_job_tells_how_long_it_waited(self):
-        self.start_job("sync")
-        self.await_line("w0.log", "cluster workers: 2", self.processes["w0"])
-        self.assertNotIn("staleness", self.log("w0.log"))
+        self.start_job("sync", "--json")
+        self.await_line("w0.log", '"slowest"', self.processes["w0"])
+        line = next(line for line in self.log("w0.log").splitlines() if '"slowest"' in line)
+        cluster = json.loads(line)["cluster"]
+        self.assertEqual(cluster["workers"], 2)
+        self.assertIn(cluster["slowest"]["worker"], (0, 1))
+        self.assertGreater(cluster["ips"], 0)
+        self.assertNotIn("staleness", cluster)
         self.assertGreater(self.scrape("s0")["regatta_server_sync_wait_seconds_count"], 10)
         told = json.loads(self.status("--json")[0])
         self.assertGreater(told["servers"][0]["sync_wait"], 0)
