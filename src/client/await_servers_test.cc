@@ -1,10 +1,11 @@
 #include "client/await_servers.h"
 
 #include <grpcpp/create_channel.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
+
+#include <memory>
 
 #include "absl/strings/match.h"
 #include "wire/ps.grpc.pb.h"
@@ -22,17 +23,19 @@ class Regatta final : public ps::ParameterServer::Service {
   }
 };
 
-// Some gRPC server; with `service` one of ours.
+// Speaks gRPC, and none of our verbs.
+using Foreign = ps::ParameterServer::Service;
+
 struct Listener {
-  explicit Listener(grpc::Service* service) {
-    grpc::EnableDefaultHealthCheckService(true);
+  explicit Listener(std::unique_ptr<grpc::Service> offered) : service(std::move(offered)) {
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    if (service != nullptr) builder.RegisterService(service);
+    builder.RegisterService(service.get());
     server = builder.BuildAndStart();
     endpoint = absl::StrCat("127.0.0.1:", port);
   }
+  const std::unique_ptr<grpc::Service> service;
   std::unique_ptr<grpc::Server> server;
   std::string endpoint;
 };
@@ -46,15 +49,14 @@ absl::Status Await(const std::string& endpoint, milliseconds timeout) {
 }
 
 TEST(AwaitServers, AServerThatAnswersIsThere) {
-  Regatta service;
-  const Listener ours(&service);
+  const Listener ours(std::make_unique<Regatta>());
   EXPECT_EQ(Await(ours.endpoint, milliseconds(20'000)), absl::OkStatus());
 }
 
 TEST(AwaitServers, NobodyIsNamed) {
   std::string endpoint;
   {
-    const Listener gone(nullptr);
+    const Listener gone(std::make_unique<Foreign>());
     endpoint = gone.endpoint;
   }
   const absl::Status status = Await(endpoint, milliseconds(700));
@@ -64,7 +66,7 @@ TEST(AwaitServers, NobodyIsNamed) {
 }
 
 TEST(AwaitServers, SomethingElseIsWaitedForAndSaid) {
-  const Listener foreign(nullptr);
+  const Listener foreign(std::make_unique<Foreign>());
   const auto start = std::chrono::steady_clock::now();
   const absl::Status status = Await(foreign.endpoint, milliseconds(700));
   EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(700));
@@ -74,7 +76,7 @@ TEST(AwaitServers, SomethingElseIsWaitedForAndSaid) {
 }
 
 TEST(AwaitServers, AStopEndsTheWait) {
-  const Listener foreign(nullptr);
+  const Listener foreign(std::make_unique<Foreign>());
   EXPECT_TRUE(absl::IsCancelled(AwaitServers({To(foreign.endpoint)}, milliseconds(60'000), [] { return true; })));
 }
 
