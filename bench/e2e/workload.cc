@@ -191,7 +191,12 @@ Workload::~Workload() {
 
 uint64_t Workload::wire_bytes() const {
   if (job_->fleet == nullptr) return 0;
-  return job_->fleet->traffic().bytes_in.value() + job_->fleet->traffic().bytes_out.value();
+  uint64_t bytes = 0;
+  for (int server = 0; server < job_->fleet->servers(); ++server) {
+    const client::LaneTraffic& traffic = job_->fleet->traffic(server);
+    bytes += traffic.bytes_in.value() + traffic.bytes_out.value();
+  }
+  return bytes;
 }
 
 void Workload::Fill(uint64_t rows) {

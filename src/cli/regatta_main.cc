@@ -30,6 +30,7 @@ constexpr char kFooter[] =
     "  regatta train -m c.yaml -o runner.epochs=2       change a key of it\n"
     "  regatta infer -m models/rank/dnn/config.yaml     measure the saved epochs\n"
     "  regatta launch --server_num=2 --worker_num=2 -- train -m c.yaml     a job of four processes\n"
+    "  regatta status --servers=127.0.0.1:36200         how a running job does\n"
     "  regatta config -m c.yaml                         every value and where it comes from\n"
     "regatta COMMAND --help explains a command; docs/keys.md lists every key.";
 
@@ -45,6 +46,7 @@ void AddForeignVerbs(CLI::App& app) {
   app.add_subcommand("config", "print the effective configuration (--keys: the reference of all keys)");
   app.add_subcommand("launch", "start the servers and workers of a job and watch over them");
   app.add_subcommand("pserver", "be a parameter server and wait for workers");
+  app.add_subcommand("status", "ask the servers of a running job how it does");
 }
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
@@ -107,6 +109,10 @@ int RunVerb(std::string_view verb, int argc, char** argv) {
   if (verb == "launch") return regatta::launch::Launch(regatta::launch::Flavour::kLaunch, argc - 1, argv + 1);
   if (verb == "pserver") {
     const absl::Status status = regatta::cli::ExecPserver({words.begin() + 1, words.end()});
+    return Fail(std::string(status.message()));
+  }
+  if (verb == "status") {
+    const absl::Status status = regatta::cli::ExecStatus({words.begin() + 1, words.end()});
     return Fail(std::string(status.message()));
   }
   if (regatta::cli::IsWorkerVerb(verb)) {

@@ -27,7 +27,8 @@ std::string VersionText() {
   std::string text = absl::StrCat("Regatta ", kVersion, ", compiled with\n");
   for (const Feature& feature : kFeatures)
     absl::StrAppend(&text, "    ", feature.name, ": ", feature.on ? "ON" : "OFF", "\n");
-  absl::StrAppend(&text, "    commit: ", kCommit, "\n    compiler: ", kCompiler, "\n    libtorch: ", kLibtorch, "\n");
+  absl::StrAppend(&text, "    commit: ", kCommit, "\n    compiler: ", kCompiler, "\n    libtorch: ", kLibtorch,
+                  "\n    gRPC: ", kGrpc, "\n");
   return text;
 }
 

@@ -3,9 +3,11 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/sibling.h"
 #include "cluster/pserver_args.h"
+#include "cluster/status_args.h"
 #include "runner/run_config.h"
 #include "runner/train_args.h"
 
@@ -22,9 +24,15 @@ bool Has(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// What --insecure and runner.security.insecure say. The words and the configuration are parsed as the worker will parse
+// What of the words concerns a server.
+struct ServerWords {
+  Network network = Network::kLoopbackOnly;  // by --insecure and runner.security.insecure
+  std::optional<int> metrics_port;
+};
+
+// The words and the configuration are parsed as the worker will parse
 // them: a server started with a misspelt flag must not wait for workers that all refuse it.
-absl::StatusOr<Network> NetworkOf(const std::vector<std::string>& words) {
+absl::StatusOr<ServerWords> ParseWords(const std::vector<std::string>& words) {
   ASSIGN_OR_RETURN(const runner::Verb verb, runner::ParseVerb(words.front()));
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
@@ -32,7 +40,7 @@ absl::StatusOr<Network> NetworkOf(const std::vector<std::string>& words) {
                    runner::ParseTrainArgs(verb, static_cast<int>(argv.size()), argv.data()));
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
   ASSIGN_OR_RETURN(const bool insecure, config.Bool("runner.security.insecure", args.insecure));
-  return insecure || args.insecure ? Network::kTrusted : Network::kLoopbackOnly;
+  return ServerWords{insecure || args.insecure ? Network::kTrusted : Network::kLoopbackOnly, args.metrics_port};
 }
 
 // The worker takes a while to load and could not say a word until then; it lets them through (worker/stop_signal.h).
@@ -56,11 +64,12 @@ absl::StatusOr<Sibling> ChooseSibling(const std::vector<std::string>& words, con
   ASSIGN_OR_RETURN(const cluster::ClusterSpec spec, cluster::ReadEnvironment(getenv, Network::kTrusted));
   RETURN_IF_ERROR(cluster::CheckAvailable(spec));
   if (spec.role == cluster::Role::kLocal) return worker;
-  ASSIGN_OR_RETURN(const Network network, NetworkOf(words));
-  RETURN_IF_ERROR(cluster::ReadEnvironment(getenv, network).status());
+  ASSIGN_OR_RETURN(const ServerWords said, ParseWords(words));
+  RETURN_IF_ERROR(cluster::ReadEnvironment(getenv, said.network).status());
   if (spec.role != cluster::Role::kServer) return worker;
   Sibling server{kServer, {cluster::kRoleFromEnvironment}};
-  if (network == Network::kTrusted) server.words.push_back("--insecure");
+  if (said.network == Network::kTrusted) server.words.push_back("--insecure");
+  if (said.metrics_port.has_value()) server.words.push_back(absl::StrCat("--metrics_port=", *said.metrics_port));
   server.words.push_back("--");
   server.words.insert(server.words.end(), words.begin(), words.end());
   return server;
@@ -76,6 +85,11 @@ absl::Status ExecWorkerVerb(const std::vector<std::string>& words) {
 
 absl::Status ExecPserver(const std::vector<std::string>& words) {
   return ExecSibling(kServer, words, "build it, or install it beside regatta");
+}
+
+absl::Status ExecStatus(std::vector<std::string> words) {
+  words.insert(words.begin(), cluster::kStatusMode);
+  return ExecPserver(words);
 }
 
 }  // namespace regatta::cli

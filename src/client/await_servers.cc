@@ -1,15 +1,65 @@
 #include "client/await_servers.h"
 
-#include <cstdio>
+#include <grpcpp/client_context.h>
 
+#include <cstdio>
+#include <thread>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "wire/ps.grpc.pb.h"
+#include "wire/transport.h"
 
 namespace regatta::client {
 namespace {
 
 constexpr std::chrono::milliseconds kRetry(3000);
 constexpr std::chrono::milliseconds kSlice(100);
+constexpr std::chrono::milliseconds kProbe(2000);
+
+// A connection is not enough: anything may listen there. Every version answers Status.
+absl::Status Probe(const NamedChannel& server) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kProbe);
+  ps::StatusReply reply;
+  return wire::FromGrpc(ps::ParameterServer::NewStub(server.channel)->Status(&context, ps::StatusRequest(), &reply));
+}
+
+// Whether a failed probe says that nobody is there, rather than somebody else.
+bool IsNobody(const absl::Status& probe) {
+  for (const char* words :
+       {"Connection refused", "No route to host", "Network is unreachable", "Host is down", "DNS", "Deadline Exceeded"})
+    if (absl::StrContains(probe.message(), words)) return true;
+  return false;
+}
+
+struct Awaited {
+  const NamedChannel& server;
+  bool here = false;
+
+  std::string Name() const { return absl::StrCat("'", server.endpoint, "'"); }
+  bool Look() {
+    here = here || (server.channel->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY && Probe(server).ok());
+    return here;
+  }
+};
+
+absl::Status GiveUp(const std::vector<Awaited>& servers, const std::string& list, double seconds) {
+  std::string others;
+  for (const Awaited& awaited : servers) {
+    if (awaited.here) continue;
+    const absl::Status probe = Probe(awaited.server);
+    if (probe.ok() || IsNobody(probe)) continue;
+    absl::StrAppend(&others, "; at ", awaited.Name(), " listens something that does not answer as a Regatta server (",
+                    probe.message(), ")");
+  }
+  return absl::DeadlineExceededError(
+      absl::StrFormat("no answer from the servers %s within %.0f s%s; are they running, and does their list "
+                      "(PADDLE_PSERVERS_IP_PORT_LIST) name where they listen? "
+                      "(runner.server_wait_timeout, REGATTA_SERVER_WAIT_TIMEOUT)",
+                      list, seconds, others));
+}
 
 }  // namespace
 
@@ -18,31 +68,30 @@ absl::Status AwaitServers(const std::vector<NamedChannel>& servers, std::chrono:
   const auto start = std::chrono::steady_clock::now();
   const auto end = start + std::chrono::duration_cast<std::chrono::nanoseconds>(timeout);
   auto say = start + std::chrono::milliseconds(500);  // a server that is about to come is not worth a line
+  std::vector<Awaited> all;
+  for (const NamedChannel& server : servers) all.push_back({server});
   while (true) {
     std::vector<std::string> missing;
-    for (const NamedChannel& server : servers)
-      if (server.channel->GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY)
-        missing.push_back(absl::StrCat("'", server.endpoint, "'"));
+    const Awaited* first = nullptr;
+    for (Awaited& awaited : all) {
+      if (awaited.Look()) continue;
+      missing.push_back(awaited.Name());
+      if (first == nullptr) first = &awaited;
+    }
     if (missing.empty()) return absl::OkStatus();
     if (cancelled()) return absl::CancelledError("stopped while waiting for the servers");
     const auto now = std::chrono::steady_clock::now();
     const std::string list = absl::StrCat("[", absl::StrJoin(missing, ", "), "]");
-    if (now >= end)
-      return absl::DeadlineExceededError(
-          absl::StrFormat("no answer from the servers %s within %.0f s; are they running, and does their list "
-                          "(PADDLE_PSERVERS_IP_PORT_LIST) name where they listen? "
-                          "(runner.server_wait_timeout, REGATTA_SERVER_WAIT_TIMEOUT)",
-                          list, timeout.count()));
+    if (now >= end) return GiveUp(all, list, timeout.count());
     if (now >= say) {
       std::fprintf(stderr, "server not ready, wait 3 sec to retry...\nnot ready endpoints:%s\n", list.c_str());
       std::fflush(stderr);
       say = now + kRetry;
     }
-    for (const NamedChannel& server : servers) {
-      if (server.channel->GetState(true) == GRPC_CHANNEL_READY) continue;
-      server.channel->WaitForConnected(std::chrono::system_clock::now() + kSlice);
-      break;
-    }
+    if (first->server.channel->GetState(true) == GRPC_CHANNEL_READY)
+      std::this_thread::sleep_for(kSlice);  // somebody else is there
+    else
+      first->server.channel->WaitForConnected(std::chrono::system_clock::now() + kSlice);
   }
 }
 

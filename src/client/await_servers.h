@@ -1,4 +1,4 @@
-// Waits until every server listens, telling which are missing every three seconds.
+// Waits until every server answers as one, telling which are missing every three seconds.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -18,7 +18,8 @@ struct NamedChannel {
   std::shared_ptr<grpc::Channel> channel;
 };
 
-// DEADLINE_EXCEEDED names the endpoints that are not ready; CANCELLED when `cancelled` says so.
+// DEADLINE_EXCEEDED names the endpoints that are not ready, and those where something else answers; CANCELLED when
+// `cancelled` says so.
 absl::Status AwaitServers(const std::vector<NamedChannel>& servers, std::chrono::duration<double> timeout,
                           const std::function<bool()>& cancelled);
 

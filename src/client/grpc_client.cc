@@ -119,6 +119,7 @@ absl::Status GrpcClient::Prepare() {
         {server.dense.front(),
          grpc::CreateCustomChannel(server.dense.front(), grpc::InsecureChannelCredentials(), wire::ClientArguments())});
     stubs_.push_back(ps::ParameterServer::NewStub(control_.back().channel));
+    traffic_.push_back(std::make_unique<LaneTraffic>());
   }
   return absl::OkStatus();
 }
@@ -153,7 +154,8 @@ absl::Status GrpcClient::OpenLanes() {
       const std::string& endpoint = ports[static_cast<size_t>(dense ? 0 : lane) % ports.size()];
       const auto channel =
           grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), wire::ClientArguments());
-      ASSIGN_OR_RETURN(auto opened, Lane::Open(channel, options_.worker, lane, ServerName(server), traffic_));
+      ASSIGN_OR_RETURN(auto opened, Lane::Open(channel, options_.worker, lane, ServerName(server),
+                                               *traffic_[static_cast<size_t>(server)]));
       lanes_[static_cast<size_t>(server)].push_back(std::move(opened));
     }
   }
@@ -349,14 +351,14 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
   return payloads;
 }
 
-void GrpcClient::SetProgress(std::string progress) {
+void GrpcClient::SetProgress(const Progress& progress) {
   base::MutexLock lock(mu_);
-  progress_ = std::move(progress);
+  progress_ = progress;
 }
 
-std::map<int, std::string> GrpcClient::others_progress() const {
+std::map<int, Progress> GrpcClient::progress() const {
   base::MutexLock lock(mu_);
-  return others_;
+  return everybodys_;
 }
 
 void GrpcClient::AskToStop() {
@@ -371,20 +373,21 @@ void GrpcClient::Beat() {
     *request.mutable_worker() = options_.worker;
     {
       base::MutexLock lock(mu_);
-      request.set_progress(progress_);
+      *request.mutable_progress() = progress_;
     }
     for (size_t server = 0; server < stubs_.size(); ++server) {
       request.set_wants_all(server == 0 && rank() == 0);
       request.set_stopping(stop_asked_);
-      if (server == 1) request.clear_progress();
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + kBeat);
       ps::HeartbeatReply reply;
       if (!stubs_[server]->Heartbeat(&context, request, &reply).ok()) continue;  // its lanes tell what is wrong
       if (reply.stopping()) stop_asked_ = true;
+      if (!request.wants_all()) continue;
       base::MutexLock lock(mu_);
+      everybodys_.clear();
       for (int i = 0; i < reply.progress_size() && i < reply.ranks_size(); ++i)
-        others_[static_cast<int>(reply.ranks(i))] = reply.progress(i);
+        everybodys_[static_cast<int>(reply.ranks(i))] = reply.progress(i);
     }
     base::MutexLock lock(mu_);
     if (stopping_) return;

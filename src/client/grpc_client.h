@@ -21,6 +21,8 @@
 
 namespace regatta::client {
 
+using Progress = ps::WorkerProgress;
+
 // Where a server listens; several ports spread its lanes.
 struct ServerAddress {
   std::vector<std::string> dense;   // host:port; the first carries the control verbs too
@@ -61,16 +63,18 @@ class GrpcClient final : public PsClient {
   const wire::LaneMap& lanes() const { return map_; }
   Lane& lane(int server, int index) { return *lanes_[static_cast<size_t>(server)][static_cast<size_t>(index)]; }
   const table::ModelConfig& tables() const { return options_.tables; }
-  const LaneTraffic& traffic() const { return traffic_; }
+  int servers() const { return map_.servers; }
+  const std::string& endpoint(int server) const { return control_[static_cast<size_t>(server)].endpoint; }
+  const LaneTraffic& traffic(int server) const { return *traffic_[static_cast<size_t>(server)]; }
 
   enum class Reply { kNothing, kPayloads };
   // Meets the other workers under `name`: everybody's payload by rank (kPayloads), or an empty map.
   // DEADLINE_EXCEEDED names who has not come within `timeout` (0 = wait as long as the others live).
   absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload, Reply reply,
                                                     std::chrono::duration<double> timeout = {});
-  // What the heartbeat carries from now on; worker 0 gets everybody's back.
-  void SetProgress(std::string progress);
-  std::map<int, std::string> others_progress() const;
+  // What the heartbeat carries from now on; worker 0 gets that of all workers that are there back.
+  void SetProgress(const Progress& progress);
+  std::map<int, Progress> progress() const;
   // Tells the other workers, with the next heartbeats, that the job is to stop; and whether somebody has.
   void AskToStop();
   bool stop_asked() const { return stop_asked_; }
@@ -104,13 +108,13 @@ class GrpcClient final : public PsClient {
   int64_t dense_size_ = 0;
   std::vector<NamedChannel> control_;  // a server each
   std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;
-  LaneTraffic traffic_;
+  std::vector<std::unique_ptr<LaneTraffic>> traffic_;      // a server each
   std::vector<std::vector<std::unique_ptr<Lane>>> lanes_;  // [server][lane]
 
   mutable base::Mutex mu_;
   base::CondVar wake_;
-  std::string progress_ ABSL_GUARDED_BY(mu_);
-  std::map<int, std::string> others_ ABSL_GUARDED_BY(mu_);
+  Progress progress_ ABSL_GUARDED_BY(mu_);
+  std::map<int, Progress> everybodys_ ABSL_GUARDED_BY(mu_);
   bool said_goodbye_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::atomic<bool> stop_asked_{false};

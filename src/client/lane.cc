@@ -12,6 +12,11 @@ absl::Status ReplyStatus(const ps::FrameHeader& header) {
   return absl::Status(static_cast<absl::StatusCode>(header.code()), header.message());
 }
 
+bool IsPull(ps::Verb verb) { return verb == ps::PULL || verb == ps::PULL_DENSE; }
+bool IsPush(ps::Verb verb) {
+  return verb == ps::PUSH || verb == ps::PUSH_DENSE || verb == ps::ADD || verb == ps::ADD_DENSE;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Lane>> Lane::Open(const std::shared_ptr<grpc::Channel>& channel,
@@ -70,9 +75,11 @@ void Lane::Send(ps::FrameHeader& header, size_t body_bytes, const std::function<
     {
       base::MutexLock lock(mu_);
       broken = broken_;
-      if (broken.ok()) pending_.push_back({header.id(), std::move(decode), &call});
+      if (broken.ok())
+        pending_.push_back({header.id(), header.verb(), std::chrono::steady_clock::now(), std::move(decode), &call});
     }
     if (broken.ok()) {
+      if (IsPush(header.verb())) traffic_.pushes_in_flight.fetch_add(1, std::memory_order_relaxed);
       traffic_.bytes_out.Add(frame.Length());
       written = stream_->Write(frame, grpc::WriteOptions().set_write_through());
     }
@@ -109,11 +116,25 @@ absl::Status Lane::TakeReply(grpc::ByteBuffer& buffer) {
     pending = std::move(pending_.front());
     pending_.pop_front();
   }
+  Note(pending, frame.header());
   absl::Status status = ReplyStatus(frame.header());
   if (status.ok() && pending.decode) status = pending.decode(frame);
   if (status.ok()) status = frame.ExpectEnd();
   pending.call->Done(base::Annotate(status, server_));
   return absl::OkStatus();
+}
+
+void Lane::Note(const Pending& request, const ps::FrameHeader& reply) {
+  if (!IsPull(request.verb) && !IsPush(request.verb)) return;
+  const auto nanos =
+      static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - request.sent).count());
+  if (IsPull(request.verb)) {
+    traffic_.pull.Record(nanos);
+    return;
+  }
+  traffic_.push.Record(nanos);
+  traffic_.pushes_in_flight.fetch_sub(1, std::memory_order_relaxed);
+  if (request.verb == ps::PUSH && reply.count() > 0) traffic_.staleness.Record(reply.count() - 1);
 }
 
 void Lane::Break(const absl::Status& status) {

@@ -4,6 +4,8 @@
 
 #include <grpcpp/channel.h>
 
+#include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -14,14 +16,20 @@
 #include "base/status.h"
 #include "client/call.h"
 #include "metrics/counter.h"
+#include "metrics/histogram.h"
 #include "wire/frame.h"
 #include "wire/raw_service.h"
 
 namespace regatta::client {
 
+// What the lanes to one server have carried. Concurrent.
 struct LaneTraffic {
   metrics::Counter bytes_out;
   metrics::Counter bytes_in;
+  metrics::Histogram pull;                   // nanoseconds from the request to its reply
+  metrics::Histogram push;                   // the same
+  metrics::Histogram staleness;              // of the pushes, as the server measured it: updates since the step's pull
+  std::atomic<int64_t> pushes_in_flight{0};  // not acknowledged yet
 };
 
 class Lane {
@@ -43,6 +51,8 @@ class Lane {
  private:
   struct Pending {
     uint64_t id;
+    ps::Verb verb;
+    std::chrono::steady_clock::time_point sent;
     Decode decode;
     Call* call;
   };
@@ -50,6 +60,7 @@ class Lane {
   absl::Status SayHello(const ps::WorkerId& worker, int lane);
   void ReadReplies();
   absl::Status TakeReply(grpc::ByteBuffer& buffer);
+  void Note(const Pending& request, const ps::FrameHeader& reply);
   void Break(const absl::Status& status);
 
   const std::string server_;

@@ -15,6 +15,8 @@ namespace {
 
 constexpr double kMaxWaitSeconds = 1e7;
 
+constexpr char kMetricsPort[] = "REGATTA_METRICS_PORT";
+
 constexpr std::string_view kRoleVariables[] = {
     "TRAINING_ROLE",
     "PADDLE_PSERVERS_IP_PORT_LIST",
@@ -40,6 +42,7 @@ constexpr std::string_view kRoleVariables[] = {
     "PADDLE_INIT_TRAINER_COUNT",
     "PADDLE_CURRENT_ENDPOINT",
     "PADDLE_TRAINER_ENDPOINTS",
+    kMetricsPort,
 };
 
 constexpr const char* kCredentials[] = {"REGATTA_TOKEN_FILE", "REGATTA_TLS_CERT", "REGATTA_TLS_KEY", "REGATTA_TLS_CA"};
@@ -207,6 +210,20 @@ absl::StatusOr<Network> ReadNetwork(const Getenv& getenv, Network network) {
   if (!absl::SimpleAtob(*text, &insecure))
     return absl::InvalidArgumentError(absl::StrCat("REGATTA_INSECURE=", *text, ": want 1 or 0"));
   return insecure ? Network::kTrusted : network;
+}
+
+absl::StatusOr<std::vector<Endpoint>> ReadServers(const Getenv& getenv) {
+  for (const auto read : {ReadFleet, ReadFluid, ReadV2}) {
+    ASSIGN_OR_RETURN(const Claims claims, read(getenv));
+    if (claims.servers.value.has_value()) return *claims.servers.value;
+  }
+  return std::vector<Endpoint>{};
+}
+
+absl::StatusOr<std::optional<int>> ReadMetricsPort(const Getenv& getenv) {
+  if (!ReadText(getenv, kMetricsPort).has_value()) return std::nullopt;
+  ASSIGN_OR_RETURN(const int port, ReadInt(getenv, kMetricsPort, 0, 65'535, 0));
+  return std::optional<int>(port);
 }
 
 std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name) {

@@ -23,9 +23,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "cluster/cluster_spec.h"
+#include "cluster/endpoint.h"
 
 namespace regatta::cluster {
 
@@ -45,6 +47,14 @@ absl::Status CheckAvailable(const ClusterSpec& spec);
 // What REGATTA_INSECURE and the credential variables say, joined with `network`. Credentials are refused: they are not
 // available yet, and running without them would be a lie.
 absl::StatusOr<Network> ReadNetwork(const Getenv& getenv, Network network);
+
+// The servers that the first of the families names that names any; empty where none does. For looking at a job from
+// outside: no role is needed.
+absl::StatusOr<std::vector<Endpoint>> ReadServers(const Getenv& getenv);
+
+// REGATTA_METRICS_PORT: where the process shows its metrics, unless a flag says so; 0 = any free port, absent =
+// nowhere.
+absl::StatusOr<std::optional<int>> ReadMetricsPort(const Getenv& getenv);
 
 // A variable without the blanks around it; an empty one is an unset one.
 std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name);

@@ -54,7 +54,8 @@ void AddOptions(CLI::App& app, Flags& flags, PserverArgs& args) {
   app.add_option("--host", flags.host, "the address to listen on")->capture_default_str()->type_name("ADDRESS");
   app.add_option("--load", args.load, "start from this checkpoint")->type_name("DIR");
   app.add_option("--log_dir", args.log_dir, "write log files there, not only to stderr")->type_name("DIR");
-  app.add_option("--metrics_port", args.metrics_port, "serve Prometheus text there; not available in this version")
+  app.add_option("--metrics_port", args.metrics_port,
+                 "serve Prometheus text at http://127.0.0.1:N/metrics; 0: any free port, which the log names")
       ->check(CLI::Range(0, 65'535))
       ->type_name("N");
   app.add_flag("--insecure", flags.insecure, "allow addresses outside this machine: the network is trusted");
@@ -130,6 +131,9 @@ absl::StatusOr<PserverArgs> ParsePserverArgs(int argc, const char* const* argv, 
   for (const std::string& word : app.remaining()) return Unexpected(app, word);
   if (!flags.from_environment && dashes != end) return Unexpected(app, "--");
   RETURN_IF_ERROR(flags.from_environment ? TakeRole(flags, getenv, args) : TakeFlags(flags, getenv, args));
+  if (!args.metrics_port.has_value()) {
+    ASSIGN_OR_RETURN(args.metrics_port, ReadMetricsPort(getenv));
+  }
   args.listen = PortsFrom(args.spec.endpoint, args.spec.ports_num, args.spec.ports_num_for_sparse);
   return args;
 }

@@ -6,6 +6,7 @@
 // Thread-safety: plain values, a pure function.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct PserverArgs {
   ServerPorts listen;
   std::string load;                  // a checkpoint to start from; "" = none
   std::string log_dir;               // "" = stderr only
-  int metrics_port = 0;              // 0 = none
+  std::optional<int> metrics_port;   // 0 = any free one; absent = none
   std::vector<std::string> command;  // behind --; empty with explicit flags
   std::string help;                  // not empty: the user asked for help; print this and end well
 };

@@ -70,6 +70,15 @@ TEST(PserverArgs, TheEnvironmentGivesDefaultsAndFlagsWin) {
   EXPECT_THAT(ErrorOf({}, {{"PADDLE_INIT_PORT", "x"}}), HasSubstr("PADDLE_INIT_PORT=x"));
 }
 
+TEST(PserverArgs, TheMetricsPortMayComeFromTheEnvironment) {
+  EXPECT_EQ(Parse({})->metrics_port, std::nullopt);
+  EXPECT_EQ(Parse({"--metrics_port=0"})->metrics_port, 0);
+  EXPECT_EQ(Parse({}, {{"REGATTA_METRICS_PORT", "9100"}})->metrics_port, 9100);
+  EXPECT_EQ(Parse({"--metrics_port=1"}, {{"REGATTA_METRICS_PORT", "9100"}})->metrics_port, 1);
+  EXPECT_THAT(ErrorOf({}, {{"REGATTA_METRICS_PORT", "70000"}}), HasSubstr("REGATTA_METRICS_PORT=70000"));
+  EXPECT_THAT(ErrorOf({"--metrics_port=70000"}), HasSubstr("--metrics_port"));
+}
+
 TEST(PserverArgs, WrongOnesSayWhatToDo) {
   EXPECT_THAT(ErrorOf({"--port=0"}), HasSubstr("--port"));
   EXPECT_THAT(ErrorOf({"--port=x"}), HasSubstr("--port"));

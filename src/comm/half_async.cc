@@ -21,9 +21,14 @@ absl::Status HalfAsync::BeginPass(const base::PassKeys& keys) {
 absl::Status HalfAsync::Prefetch(const base::StepKeys&) { return absl::OkStatus(); }
 
 absl::Status HalfAsync::Pull(const base::StepKeys& keys, base::StepRows* rows) {
-  if (keys.kind == base::StepKind::kTrain) RETURN_IF_ERROR(group_.Await(group_.GroupOf(keys.step)));
+  client::StepTag tag{pass_.pass, keys.step, keys.kind};
+  if (keys.kind == base::StepKind::kTrain) {
+    const uint64_t group = group_.GroupOf(keys.step);
+    RETURN_IF_ERROR(group_.Await(group));
+    tag.step = base_step_ + group;  // as its push will say: so the servers can tell how stale that is
+  }
   Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
-  client_.Pull({pass_.pass, keys.step, keys.kind}, keys.tables, slot.rows.Reserve(client_, keys.tables), slot.pull);
+  client_.Pull(tag, keys.tables, slot.rows.Reserve(client_, keys.tables), slot.pull);
   slot.dense = dense_.Latest();
   RETURN_IF_ERROR(slot.pull.Wait());
   rows->tables = slot.rows.views();

@@ -59,9 +59,9 @@ class Worker {
   absl::StatusOr<uint64_t> AgreeMax(const std::string& name, uint64_t value);
   absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload);
 
-  // What the heartbeat carries; the first worker sees everybody's.
-  void SetProgress(std::string progress) { client_->SetProgress(std::move(progress)); }
-  std::map<int, std::string> progress() const { return client_->others_progress(); }
+  // What the heartbeat carries; the first worker sees that of everybody who is there.
+  void SetProgress(const client::Progress& progress) { client_->SetProgress(progress); }
+  std::map<int, client::Progress> progress() const { return client_->progress(); }
 
   // Asks all workers to stop at their next step; and whether somebody has.
   void AskToStop() { client_->AskToStop(); }
@@ -69,7 +69,9 @@ class Worker {
 
   // The servers' model, to be saved or filled by one worker while the others wait at a barrier.
   client::RemoteModel& model() { return model_; }
-  const client::LaneTraffic& traffic() const { return client_->traffic(); }
+  int servers() const { return client_->servers(); }
+  const std::string& endpoint(int server) const { return client_->endpoint(server); }
+  const client::LaneTraffic& traffic(int server) const { return client_->traffic(server); }
 
   // This worker is done; `why` is not OK where it gives up.
   void Stop(const absl::Status& why);

@@ -18,10 +18,22 @@ Variables CommonVariables(const LaunchArgs& args, const std::vector<Endpoint>& s
   return variables;
 }
 
+// `place` counts the job's processes, servers first, whichever node they are on.
+void AddMetricsPort(const LaunchArgs& args, int place, PlannedProcess& process) {
+  if (!args.metrics_port.has_value()) return;
+  process.metrics_port = *args.metrics_port == 0 ? 0 : *args.metrics_port + place;
+  process.environment.emplace_back("REGATTA_METRICS_PORT", std::to_string(process.metrics_port));
+}
+
 PlannedProcess Server(const LaunchArgs& args, const std::vector<Endpoint>& servers, int index) {
   const Endpoint& own = servers[static_cast<size_t>(index)];
-  PlannedProcess process{Role::kServer, index, own.ToString(), absl::StrCat(args.log_dir, "/serverlog.", index),
-                         CommonVariables(args, servers)};
+  PlannedProcess process;
+  process.role = Role::kServer;
+  process.index = index;
+  process.endpoint = own.ToString();
+  process.log = absl::StrCat(args.log_dir, "/serverlog.", index);
+  process.environment = CommonVariables(args, servers);
+  AddMetricsPort(args, index, process);
   process.environment.emplace_back("TRAINING_ROLE", "PSERVER");
   process.environment.emplace_back("POD_IP", own.host);
   process.environment.emplace_back("PADDLE_PORT", std::to_string(own.port));
@@ -30,8 +42,12 @@ PlannedProcess Server(const LaunchArgs& args, const std::vector<Endpoint>& serve
 }
 
 PlannedProcess Worker(const LaunchArgs& args, const std::vector<Endpoint>& servers, int index) {
-  PlannedProcess process{Role::kWorker, index, "", absl::StrCat(args.log_dir, "/workerlog.", index),
-                         CommonVariables(args, servers)};
+  PlannedProcess process;
+  process.role = Role::kWorker;
+  process.index = index;
+  process.log = absl::StrCat(args.log_dir, "/workerlog.", index);
+  process.environment = CommonVariables(args, servers);
+  AddMetricsPort(args, args.server_num + index, process);
   process.environment.emplace_back("TRAINING_ROLE", "TRAINER");
   process.environment.emplace_back("PADDLE_TRAINER_ID", std::to_string(index));
   if (!args.workers.empty()) {
@@ -44,6 +60,14 @@ PlannedProcess Worker(const LaunchArgs& args, const std::vector<Endpoint>& serve
 }
 
 }  // namespace
+
+absl::Status CheckMetricsPorts(const LaunchArgs& args) {
+  const int processes = args.server_num + args.worker_num;
+  const int last = args.metrics_port.value_or(0) + processes - 1;
+  if (!args.metrics_port.has_value() || *args.metrics_port == 0 || last <= 65'535) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--metrics_port ", *args.metrics_port, ": the ports of ", processes,
+                                                 " processes end at ", last, ", above 65535"));
+}
 
 JobPlan PlanLocal(const LaunchArgs& args, const std::vector<Endpoint>& endpoints) {
   JobPlan plan;

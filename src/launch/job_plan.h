@@ -21,6 +21,7 @@ struct PlannedProcess {
   int index = 0;  // in the whole job
   std::string endpoint;
   std::string log;        // path of its log file
+  int metrics_port = 0;   // 0 = none, or one that the process chooses
   Variables environment;  // added to the launcher's own, from which every role variable is taken out
 
   // "server 0", "worker 1".
@@ -34,6 +35,9 @@ struct JobPlan {
   std::vector<PlannedProcess> processes;  // servers first
   WorkersHere workers_here = WorkersHere::kAll;
 };
+
+// Refuses a --metrics_port whose last process would have a port above 65535.
+absl::Status CheckMetricsPorts(const LaunchArgs& args);
 
 // Servers at `endpoints` on this machine, args.worker_num workers.
 JobPlan PlanLocal(const LaunchArgs& args, const std::vector<cluster::Endpoint>& endpoints);

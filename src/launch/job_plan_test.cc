@@ -81,6 +81,25 @@ TEST(JobPlan, ANodeStartsOnlyWhatIsAtItsOwnAddress) {
   EXPECT_EQ(both->workers_here, WorkersHere::kAll);
 }
 
+TEST(JobPlan, MetricsPortsCountOverTheWholeJob) {
+  LaunchArgs args = Lists("127.0.0.11:36200,127.0.0.12:36200", "127.0.0.11:36100,127.0.0.12:36100");
+  const auto port = [](const PlannedProcess& process) { return Map(process)["REGATTA_METRICS_PORT"]; };
+  const auto none = PlanLists(args, OwnAddress({"127.0.0.12"}));
+  EXPECT_EQ(port(none->processes[0]), "");
+  args.metrics_port = 9100;
+  const auto plan = PlanLists(args, OwnAddress({"127.0.0.12"}));
+  EXPECT_EQ(port(plan->processes[0]), "9101");  // server 1
+  EXPECT_EQ(port(plan->processes[1]), "9103");  // worker 1, behind two servers and worker 0
+  EXPECT_EQ(plan->processes[1].metrics_port, 9103);
+  args.metrics_port = 0;
+  const auto any = PlanLists(args, OwnAddress({"127.0.0.12"}));
+  EXPECT_EQ(port(any->processes[1]), "0");
+  args.metrics_port = 65'532;
+  EXPECT_EQ(CheckMetricsPorts(args), absl::OkStatus());
+  args.metrics_port = 65'533;
+  EXPECT_THAT(std::string(CheckMetricsPorts(args).message()), HasSubstr("65533"));
+}
+
 TEST(JobPlan, ANodeOutsideTheListsIsAnErrorThatSaysWhatItIs) {
   const auto plan = PlanLists(Lists("10.0.0.1:1", "10.0.0.1:2"), OwnAddress({"127.0.0.1", "10.0.0.9"}));
   EXPECT_THAT(std::string(plan.status().message()),

@@ -126,6 +126,11 @@ void AddOptions(CLI::App& app, LaunchArgs& args, Texts& texts) {
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str()
       ->type_name("SECONDS");
+  app.add_option("--metrics_port", args.metrics_port,
+                 "serve Prometheus text on 127.0.0.1: server 0 on port N, the others on N+1 and so on, servers before "
+                 "workers; 0: each on a free one, which its log names")
+      ->check(CLI::Range(0, 65'535))
+      ->type_name("N");
   app.add_flag("--insecure", texts.insecure, "allow addresses outside this machine: the network is trusted");
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct LaunchArgs {
   std::vector<cluster::Endpoint> workers;
   std::string log_dir = "log";
   double grace = 30;  // seconds that a process gets to end by itself
+  // Of server 0; the others count on from it, servers before workers. 0 = each chooses a free one; absent = none.
+  std::optional<int> metrics_port;
   cluster::Network network = cluster::Network::kLoopbackOnly;
   std::vector<std::string> command;  // as typed
   std::string help;                  // not empty: the user asked for help; print this and end well

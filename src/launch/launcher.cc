@@ -40,11 +40,14 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const LaunchArgs& args, const
   return ResolveCommand(args.command, self.string(), getenv("PATH").value_or("/usr/local/bin:/usr/bin:/bin"));
 }
 
-absl::StatusOr<std::vector<PortLease>> TakePorts(int count) {
-  std::vector<PortLease> leases;
-  for (int i = 0; i < count; ++i) {
+// A port a server, none of those that --metrics_port gives out.
+absl::StatusOr<std::vector<PortLease>> TakePorts(const LaunchArgs& args) {
+  const int first = args.metrics_port.value_or(0), end = first == 0 ? 0 : first + args.server_num + args.worker_num;
+  std::vector<PortLease> leases, unfit;  // the latter held meanwhile, so as not to be taken again
+  while (static_cast<int>(leases.size()) < args.server_num) {
     ASSIGN_OR_RETURN(PortLease lease, PortLease::Take());
-    leases.push_back(std::move(lease));
+    const bool fits = lease.port() < first || lease.port() >= end;
+    (fits ? leases : unfit).push_back(std::move(lease));
   }
   return leases;
 }
@@ -68,7 +71,7 @@ int RunLists(Flavour flavour, const LaunchArgs& args, std::vector<std::string> c
 }
 
 int RunLocal(Flavour flavour, const LaunchArgs& args, std::vector<std::string> command) {
-  absl::StatusOr<std::vector<PortLease>> leases = TakePorts(args.server_num);
+  absl::StatusOr<std::vector<PortLease>> leases = TakePorts(args);
   if (!leases.ok()) return Fail(flavour, leases.status(), kFailed);
   std::vector<cluster::Endpoint> endpoints;
   for (const PortLease& lease : *leases) endpoints.push_back({"127.0.0.1", lease.port()});
@@ -88,6 +91,12 @@ int Launch(Flavour flavour, int argc, const char* const* argv) {
   const absl::StatusOr<cluster::Network> network = cluster::ReadNetwork(getenv, args->network);
   if (!network.ok()) return Fail(flavour, network.status(), kUsage);
   args->network = *network;
+  if (!args->metrics_port.has_value()) {
+    const absl::StatusOr<std::optional<int>> port = cluster::ReadMetricsPort(getenv);
+    if (!port.ok()) return Fail(flavour, port.status(), kUsage);
+    args->metrics_port = *port;
+  }
+  if (const absl::Status status = CheckMetricsPorts(*args); !status.ok()) return Fail(flavour, status, kUsage);
   if (const absl::Status status = CheckLists(*args); !status.ok()) return Fail(flavour, status, kUsage);
   absl::StatusOr<std::vector<std::string>> command = CommandOf(*args, getenv);
   if (!command.ok()) return Fail(flavour, command.status(), kUsage);

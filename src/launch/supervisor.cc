@@ -103,7 +103,10 @@ void Supervisor::ShowStart() const {
     for (const Child& child : children_) {
       absl::StrAppend(&text, "\n  ", child.planned.Name(), ": pid ", child.pid,
                       child.planned.endpoint.empty() ? "" : absl::StrCat(", ", child.planned.endpoint), ", ",
-                      child.planned.log);
+                      child.planned.log,
+                      child.planned.metrics_port == 0
+                          ? ""
+                          : absl::StrCat(", http://127.0.0.1:", child.planned.metrics_port, "/metrics"));
     }
   }
   Say(text);

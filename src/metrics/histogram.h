@@ -29,6 +29,7 @@ class Histogram {
   void Merge(const Histogram& other);
 
   uint64_t count() const;
+  uint64_t InBucket(int bucket) const { return buckets_[bucket].load(std::memory_order_relaxed); }
   uint64_t sum() const { return sum_.load(std::memory_order_relaxed); }
   uint64_t max() const { return max_.load(std::memory_order_relaxed); }
   // 0 where nothing was recorded.

@@ -82,6 +82,10 @@ void AddOptions(CLI::App& app, Verb verb, TrainArgs& args, std::string& is_cloud
     app.add_option("--predictions", args.predictions, "write a prediction a line")->type_name("FILE");
     return;
   }
+  app.add_option("--metrics_port", args.metrics_port,
+                 "serve Prometheus text at http://127.0.0.1:N/metrics; 0: any free port, which the log names")
+      ->check(CLI::Range(0, 65'535))
+      ->type_name("N");
   CLI::Option* resume = app.add_flag("--resume", args.resume, "continue the newest complete save of model_save_path");
   app.add_flag("--overwrite", args.overwrite, "replace the interrupted run that model_save_path holds")
       ->excludes(resume);
@@ -104,6 +108,7 @@ std::string ResumeCommand(const TrainArgs& args) {
   std::string command = absl::StrCat("regatta train -m ", ShellWord(args.config));
   for (const std::string& assignment : args.overrides) absl::StrAppend(&command, " -o ", ShellWord(assignment));
   if (args.insecure) command += " --insecure";
+  if (args.metrics_port.has_value()) absl::StrAppend(&command, " --metrics_port=", *args.metrics_port);
   return command + " --resume";
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,12 @@ struct TrainArgs {
   bool overwrite = false;
   bool dry_run = false;
   bool json = false;
-  bool keys = false;        // config --keys
-  bool insecure = false;    // --insecure: servers may be outside this machine
-  std::string trace;        // "" = none
-  std::string predictions;  // "" = none
-  std::string help;         // not empty: the user asked for help; print this and end well
+  bool keys = false;                // config --keys
+  bool insecure = false;            // --insecure: servers may be outside this machine
+  std::optional<int> metrics_port;  // 0 = any free one; absent = none
+  std::string trace;                // "" = none
+  std::string predictions;          // "" = none
+  std::string help;                 // not empty: the user asked for help; print this and end well
 };
 
 // "train", "infer" or "config".

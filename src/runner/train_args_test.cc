@@ -94,7 +94,8 @@ TEST(TrainArgs, TheResumeCommandIsWhatWasTypedQuotedForAShell) {
   args = {};
   args.config = "c.yaml";
   args.insecure = true;
-  EXPECT_EQ(ResumeCommand(args), "regatta train -m c.yaml --insecure --resume");
+  args.metrics_port = 9100;
+  EXPECT_EQ(ResumeCommand(args), "regatta train -m c.yaml --insecure --metrics_port=9100 --resume");
 }
 
 }  // namespace

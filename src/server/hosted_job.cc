@@ -8,7 +8,11 @@
 namespace regatta::server {
 
 HostedJob::HostedJob(const JobSpec& spec, int server)
-    : spec_(spec), server_(server), roster_(spec.workers, spec.loss_policy), rendezvous_(roster_) {}
+    : spec_(spec),
+      server_(server),
+      roster_(spec.workers, spec.loss_policy),
+      rendezvous_(roster_),
+      traffic_(spec.lanes.lanes()) {}
 
 absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec, int server) {
   if (server < 0 || server >= spec.lanes.servers)
@@ -39,6 +43,10 @@ uint64_t HostedJob::rows() const {
   return rows;
 }
 
+wire::Range HostedJob::shards() const {
+  return {spec_.lanes.Shards(server_, 0).begin, spec_.lanes.Shards(server_, spec_.lanes.sparse_lanes - 1).end};
+}
+
 absl::Status HostedJob::LoadFrom(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(path));
   ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
@@ -50,14 +58,13 @@ absl::Status HostedJob::LoadFrom(const std::string& path) {
   if (!differences.empty())
     return absl::FailedPreconditionError(
         absl::StrCat(folder, " does not fit the job: ", absl::StrJoin(differences, "; ")));
-  const wire::Range shards{spec_.lanes.Shards(server_, 0).begin,
-                           spec_.lanes.Shards(server_, spec_.lanes.sparse_lanes - 1).end};
+  const wire::Range own = shards();
   for (const auto& table : sparse_) {
     const auto index =
         static_cast<size_t>(reader.manifest().FindSparse(table->config().name) - reader.manifest().sparse.data());
     RETURN_IF_ERROR(reader.ForEachBlock(
         index, [&](uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows) -> absl::Status {
-          return shards.Contains(shard) ? table->Load(shard, keys, rows) : absl::OkStatus();
+          return own.Contains(shard) ? table->Load(shard, keys, rows) : absl::OkStatus();
         }));
   }
   ASSIGN_OR_RETURN(const int64_t size, table::DenseTable::SizeOf(spec_.tables.dense));

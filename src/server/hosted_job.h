@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "metrics/rate.h"
 #include "server/job_spec.h"
 #include "server/rendezvous.h"
 #include "server/roster.h"
@@ -29,11 +30,16 @@ class HostedJob {
   Rendezvous& rendezvous() { return rendezvous_; }
   Traffic& traffic() { return traffic_; }
   const Traffic& traffic() const { return traffic_; }
+  // Of keys pulled and pushed; whoever watches over the job calls Sample now and then.
+  double keys_per_second() const { return keys_.PerSecond(); }
+  void Sample() { keys_.Update(traffic_.keys_pulled.value() + traffic_.keys_pushed.value()); }
 
   int sparse_tables() const { return static_cast<int>(sparse_.size()); }
   table::SparseTable& sparse(int i) const { return *sparse_[static_cast<size_t>(i)]; }
   table::DenseTable& dense() const { return *dense_; }
   uint64_t rows() const;
+  // The virtual shards that this server has.
+  wire::Range shards() const;
   // Null unless the mode is sync.
   SyncStage* stage(int lane) const { return stages_.empty() ? nullptr : stages_[static_cast<size_t>(lane)].get(); }
 
@@ -51,6 +57,7 @@ class HostedJob {
   Roster roster_;
   Rendezvous rendezvous_;
   Traffic traffic_;
+  metrics::Rate keys_;
   std::vector<std::unique_ptr<table::SparseTable>> sparse_;
   std::unique_ptr<table::DenseTable> dense_;
   std::vector<std::unique_ptr<SyncStage>> stages_;

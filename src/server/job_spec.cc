@@ -52,6 +52,12 @@ table::Json Flat(const ps::JobSpec& spec) {
 
 }  // namespace
 
+const char* Name(Mode mode) {
+  for (const auto& named : kModes)
+    if (named.value == mode) return named.name.data();
+  return "";
+}
+
 absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
   JobSpec job;
   ASSIGN_OR_RETURN(job.mode, Find(kModes, spec.mode(), "mode"));

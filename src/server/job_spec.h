@@ -16,6 +16,7 @@
 namespace regatta::server {
 
 enum class Mode : uint8_t { kSync, kAsync, kHalfAsync, kGeo };
+const char* Name(Mode mode);
 
 struct JobSpec {
   Mode mode = Mode::kAsync;

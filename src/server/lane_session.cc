@@ -1,6 +1,7 @@
 #include "server/lane_session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "wire/packing.h"
@@ -8,9 +9,18 @@
 namespace regatta::server {
 namespace {
 
-grpc::ByteBuffer Done(uint64_t id) {
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kCountShardsEvery = 16;  // pulls
+
+uint64_t NanosSince(Clock::time_point start) {
+  return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());
+}
+
+grpc::ByteBuffer Done(uint64_t id, uint64_t count = 0) {
   ps::FrameHeader header;
   header.set_id(id);
+  header.set_count(count);
   return wire::FrameWriter(header, 0).Finish();
 }
 
@@ -62,12 +72,15 @@ LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane)
 grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
   Traffic& traffic = job_.traffic();
   traffic.bytes_in.Add(request.Length());
+  const auto start = Clock::now();
   wire::FrameReader frame(request);
   const absl::Status opened = frame.Open();
   Reply reply = opened.ok() ? Dispatch(frame) : Reply(opened);
   if (!reply.ok()) traffic.refused.Add();
   grpc::ByteBuffer buffer = reply.ok() ? *std::move(reply) : Refusal(frame.header().id(), reply.status());
   traffic.bytes_out.Add(buffer.Length());
+  const auto verb = static_cast<size_t>(frame.header().verb());
+  if (opened.ok() && verb < traffic.latency.size()) traffic.latency[verb].Record(NanosSince(start));
   return buffer;
 }
 
@@ -116,7 +129,32 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
 absl::Status LaneSession::AwaitTurn(const ps::FrameHeader& header) {
   SyncStage* stage = job_.stage(lane_);
   if (stage == nullptr || header.kind() != ps::TRAIN) return absl::OkStatus();
-  return stage->AwaitBefore(header.step());
+  const auto start = Clock::now();
+  const absl::Status status = stage->AwaitBefore(header.step());
+  job_.traffic().sync_wait.Record(NanosSince(start));
+  return status;
+}
+
+// Staleness is measured where steps do not wait for each other. A step's first pull counts, the oldest that it uses.
+void LaneSession::NotePull(const ps::FrameHeader& header) {
+  if (job_.stage(lane_) != nullptr || header.kind() != ps::TRAIN) return;
+  Pulled& pulled = pulled_[header.step() % kPulled];
+  if (pulled.step == header.step()) return;
+  pulled = {header.step(), job_.traffic().lane_updates[static_cast<size_t>(lane_)].value()};
+}
+
+// An update was applied: 1 + the updates of this lane, anybody's, since the pull that it was computed from. 0 where
+// that is not known.
+uint64_t LaneSession::NoteUpdate(const ps::FrameHeader& header) {
+  metrics::Counter& updates = job_.traffic().lane_updates[static_cast<size_t>(lane_)];
+  const uint64_t before = updates.value();
+  updates.Add();
+  Pulled& pulled = pulled_[header.step() % kPulled];
+  if (pulled.step != header.step()) return 0;
+  const uint64_t stale = before - std::min(before, pulled.updates);
+  pulled = {};
+  job_.traffic().staleness.Record(stale);
+  return 1 + stale;
 }
 
 absl::Status LaneSession::CheckSections(const wire::FrameReader& frame) const {
@@ -174,6 +212,7 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
     return absl::ResourceExhaustedError(absl::StrCat("the rows asked for are ", bytes, " bytes; the limit is ",
                                                      wire::kMaxFrameBytes - wire::kMaxHeaderBytes));
   RETURN_IF_ERROR(AwaitTurn(header));
+  NotePull(header);
   wire::FrameWriter writer(reply, bytes);
   const base::StepKind kind = header.kind() == ps::TRAIN ? base::StepKind::kTrain : base::StepKind::kInfer;
   for (const ps::Section& section : header.sections()) {
@@ -188,8 +227,12 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
     RETURN_IF_ERROR(table.Pull({static_cast<int>(section.table()), table_keys, {}}, kind, {rows, width, width}));
     if (!straight) wire::AppendFloats(writer, rows_, header.precision());
   }
-  job_.traffic().pulls.Add();
-  job_.traffic().keys_pulled.Add(keys);
+  Traffic& traffic = job_.traffic();
+  traffic.pulls.Add();
+  traffic.keys_pulled.Add(keys);
+  traffic.lane_keys[static_cast<size_t>(lane_)].Add(keys);
+  if (pulls_++ % kCountShardsEvery == 0)
+    for (const ps::Section& section : header.sections()) traffic.shards.Add(keys_[section.table()]);
   return writer.Finish();
 }
 
@@ -243,6 +286,7 @@ absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::S
       return status;
     }
     job_.traffic().keys_pushed.Add(section.keys());
+    job_.traffic().lane_keys[static_cast<size_t>(lane_)].Add(section.keys());
   }
   return frame.ExpectEnd();
 }
@@ -251,6 +295,7 @@ LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
   RETURN_IF_ERROR(AppendSections(frame, &table::SparseTable::push_width));
   const uint64_t id = frame.header().id();
   SyncStage* stage = job_.stage(lane_);
+  uint64_t staleness = 0;
   if (stage != nullptr) {
     if (part_open_) return Done(id);
     RETURN_IF_ERROR(stage->Add(worker_.rank, std::move(part_)));
@@ -261,9 +306,10 @@ LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
       table.keys.clear();
       table.rows.clear();
     }
+    if (!part_open_) staleness = NoteUpdate(frame.header());
   }
   job_.traffic().pushes.Add();
-  return Done(id);
+  return Done(id, staleness);
 }
 
 absl::Status LaneSession::ApplyPart() {

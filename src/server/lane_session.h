@@ -3,6 +3,7 @@
 // Thread-safety: belongs to one thread.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "base/status.h"
@@ -47,6 +48,8 @@ class LaneSession {
   absl::Status ReadBlock(wire::FrameReader& frame);
   absl::Status AwaitTurn(const ps::FrameHeader& header);
   absl::Status CheckShard(const ps::FrameHeader& header) const;
+  void NotePull(const ps::FrameHeader& header);
+  uint64_t NoteUpdate(const ps::FrameHeader& header);
 
   HostedJob& job_;
   const Identity worker_;
@@ -56,6 +59,15 @@ class LaneSession {
   std::vector<float> rows_;                   // on their way to 16 bits, reused
   StepPart part_;                             // of a push, reused where the mode applies it at once
   bool part_open_ = false;                    // more frames of it are to come
+
+  // When steps were pulled, in updates of the lane; step s stands at s % kPulled. A worker has fewer under way.
+  static constexpr size_t kPulled = 64;
+  struct Pulled {
+    uint64_t step = ~uint64_t{0};
+    uint64_t updates = 0;
+  };
+  std::array<Pulled, kPulled> pulled_;
+  uint64_t pulls_ = 0;
 };
 
 }  // namespace regatta::server

@@ -67,6 +67,7 @@ absl::Status PsServer::Watch() {
   while (true) {
     if (stop_) return absl::CancelledError("stopped");
     if (HostedJob* const hosted = job()) {
+      hosted->Sample();
       Roster& roster = hosted->roster();
       roster.LoseSilent(options_.worker_timeout);
       RETURN_IF_ERROR(roster.failure());

@@ -33,6 +33,8 @@ class PsServer {
   absl::Status Wait();
   void Stop() { stop_ = true; }  // async-signal-safe
   HostedJob* job() const { return service_.job(); }
+  // For --metrics_port. Concurrent.
+  void Collect(metrics::Exposition& out) const { service_.Collect(out); }
 
  private:
   explicit PsServer(const ServerOptions& options) : options_(options), service_(options.workers, options.load) {}

@@ -5,6 +5,9 @@
 #include <random>
 
 #include "absl/strings/str_join.h"
+#include "metrics/process_load.h"
+#include "server/job_metrics.h"
+#include "server/job_status.h"
 #include "server/lane_session.h"
 #include "wire/frame.h"
 #include "wire/transport.h"
@@ -143,17 +146,16 @@ grpc::Status PsService::Heartbeat(grpc::ServerContext*, const ps::HeartbeatReque
                                   ps::HeartbeatReply* reply) {
   const auto hosted = JobOf(request->worker());
   if (!hosted.ok()) return wire::ToGrpc(hosted.status());
-  if (request->progress().size() > kMaxPayloadBytes)
-    return wire::ToGrpc(absl::ResourceExhaustedError("the heartbeat is too long"));
   Roster& roster = (*hosted)->roster();
   roster.Heard(ToIdentity(request->worker()), request->progress());
   if (request->stopping()) roster.AskToStop();
   reply->set_stopping(roster.stopping());
   if (!request->wants_all()) return grpc::Status::OK;
   for (const Member& member : roster.members()) {
+    if (member.state != MemberState::kHere) continue;
     reply->add_ranks(static_cast<uint32_t>(member.id.rank));
-    reply->add_progress(member.progress);
-    reply->add_silence(member.state == MemberState::kHere ? SecondsSince(member.heard) : 0);
+    *reply->add_progress() = member.progress;
+    reply->add_silence(SecondsSince(member.heard));
   }
   return grpc::Status::OK;
 }
@@ -168,38 +170,16 @@ grpc::Status PsService::Goodbye(grpc::ServerContext*, const ps::GoodbyeRequest* 
 }
 
 grpc::Status PsService::Status(grpc::ServerContext*, const ps::StatusRequest*, ps::StatusReply* reply) {
+  reply->set_protocol(wire::kProtocolVersion);
   reply->set_uptime(SecondsSince(start_));
-  HostedJob* const hosted = job();
-  if (hosted == nullptr) return grpc::Status::OK;
-  {
-    base::MutexLock lock(mu_);
-    reply->set_mode(spec_.mode());
-  }
-  reply->set_server(static_cast<uint32_t>(hosted->server()));
-  reply->set_servers(static_cast<uint32_t>(hosted->spec().lanes.servers));
-  reply->set_workers(static_cast<uint32_t>(hosted->spec().workers));
-  for (int i = 0; i < hosted->sparse_tables(); ++i) {
-    ps::TableStatus* table = reply->add_tables();
-    table->set_name(hosted->sparse(i).config().name);
-    table->set_rows(hosted->sparse(i).rows());
-    table->set_memory_bytes(hosted->sparse(i).memory_bytes());
-  }
-  for (const Member& member : hosted->roster().members()) {
-    ps::WorkerStatus* worker = reply->add_members();
-    worker->set_rank(static_cast<uint32_t>(member.id.rank));
-    worker->set_state(Name(member.state));
-    worker->set_where(member.id.where);
-    if (member.state == MemberState::kHere) worker->set_silence(SecondsSince(member.heard));
-  }
-  const Traffic& traffic = hosted->traffic();
-  reply->set_pulls(traffic.pulls.value());
-  reply->set_pushes(traffic.pushes.value());
-  reply->set_dense_pushes(traffic.dense_pushes.value());
-  reply->set_keys_pulled(traffic.keys_pulled.value());
-  reply->set_keys_pushed(traffic.keys_pushed.value());
-  reply->set_bytes_in(traffic.bytes_in.value());
-  reply->set_bytes_out(traffic.bytes_out.value());
+  reply->set_resident_bytes(metrics::ResidentBytes());
+  if (const HostedJob* const hosted = job()) FillStatus(*hosted, *reply);
   return grpc::Status::OK;
+}
+
+void PsService::Collect(metrics::Exposition& out) const {
+  out.Gauge("regatta_server_uptime_seconds", "Since the server began to listen.", SecondsSince(start_));
+  if (const HostedJob* const hosted = job()) CollectJob(*hosted, out);
 }
 
 }  // namespace regatta::server

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/mutex.h"
+#include "metrics/exposition.h"
 #include "server/hosted_job.h"
 #include "wire/raw_service.h"
 
@@ -29,6 +30,8 @@ class PsService final : public wire::RawService {
 
   // Null before the first worker has come.
   HostedJob* job() const;
+  // Adds regatta_server_* and regatta_table_*.
+  void Collect(metrics::Exposition& out) const;
 
  private:
   absl::StatusOr<HostedJob*> JoinJob(const ps::ConnectRequest& request);

@@ -1,16 +1,26 @@
-// The server's executable: `regatta pserver`, and `regatta train` in the PSERVER role.
+// The server's executable: `regatta pserver`, and `regatta train` in the PSERVER role. It also asks servers for their
+// status (`regatta status`), because it has gRPC and `regatta` has not.
 #include <glog/logging.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <memory>
+#include <string_view>
 
+#include "base/file.h"
 #include "base/freed_memory.h"
 #include "base/standard_output.h"
 #include "cluster/environment.h"
 #include "cluster/pserver_args.h"
+#include "cluster/status_args.h"
+#include "metrics/exporter.h"
+#include "metrics/process_load.h"
 #include "server/ps_server.h"
+#include "server/status_query.h"
+#include "server/status_text.h"
 
 namespace regatta::server {
 namespace {
@@ -27,22 +37,54 @@ void OnSignal(int signal) {
   running->Stop();
 }
 
+// Under nohup a lost terminal is ignored, and stays so.
+void HandleSignals() {
+  struct sigaction action {};
+  action.sa_handler = OnSignal;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    sigaction(number, nullptr, &before);
+    if (number != SIGHUP || before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
+  }
+}
+
 int Fail(const absl::Status& status, Exit code) {
   std::fprintf(stderr, "regatta: error: %s\n", std::string(status.message()).c_str());
   return code;
 }
 
+// `regatta status`.
+int ShowStatus(int argc, const char* const* argv) {
+  const auto args = cluster::ParseStatusArgs(argc, argv, cluster::ProcessEnvironment());
+  if (!args.ok()) return Fail(args.status(), kUsage);
+  if (!args->help.empty()) {
+    std::fputs(args->help.c_str(), stdout);
+    return kDone;
+  }
+  const std::vector<ServerAnswer> answers = AskServers(args->servers, args->timeout);
+  const std::string text = args->form == cluster::StatusForm::kJson ? StatusJson(answers) : StatusTable(answers);
+  std::fputs(text.c_str(), stdout);
+  Exit code = kDone;
+  for (const ServerAnswer& answer : answers)
+    if (!answer.status.ok())
+      code = static_cast<Exit>(Fail(absl::UnavailableError(absl::StrCat("server ", answer.endpoint,
+                                                                        " does not answer: ", answer.status.message())),
+                                    kFailed));
+  return code;
+}
+
 int Main(int argc, char** argv) {
   base::KeepFreedMemory();
+  if (argc > 1 && std::string_view(argv[1]) == cluster::kStatusMode) return ShowStatus(argc - 1, argv + 1);
   const auto args = cluster::ParsePserverArgs(argc, argv, cluster::ProcessEnvironment());
   if (!args.ok()) return Fail(args.status(), kUsage);
   if (!args->help.empty()) {
     std::fputs(args->help.c_str(), stdout);
     return kDone;
   }
-  if (args->metrics_port != 0)
-    return Fail(absl::UnimplementedError("--metrics_port is not available in this version"), kUsage);
   if (!args->log_dir.empty()) {
+    if (const absl::Status made = base::MakeFolders(args->log_dir); !made.ok())
+      return Fail(base::Annotate(made, "--log_dir"), kUsage);
     FLAGS_log_dir = args->log_dir;
     FLAGS_logtostderr = false;
     FLAGS_alsologtostderr = true;
@@ -56,14 +98,25 @@ int Main(int argc, char** argv) {
       options.listen.push_back(endpoint);
   options.workers = args->spec.workers;
   options.load = args->load;
-  auto server = PsServer::Start(options);
-  if (!server.ok()) return Fail(server.status(), kUsage);
-  running = server->get();
-  struct sigaction action {};
-  action.sa_handler = OnSignal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  const absl::Status status = (*server)->Wait();
+  // The exporter first: a port that cannot be had is found before a worker has come. It ends before the server does.
+  std::unique_ptr<PsServer> server;
+  std::atomic<PsServer*> serving{nullptr};
+  std::unique_ptr<metrics::Exporter> exporter;
+  if (args->metrics_port.has_value()) {
+    auto started = metrics::Exporter::Start(*args->metrics_port, [&serving](metrics::Exposition& out) {
+      if (const PsServer* const now = serving) now->Collect(out);
+      metrics::CollectProcess(out);
+    });
+    if (!started.ok()) return Fail(started.status(), kUsage);
+    exporter = *std::move(started);
+    LOG(INFO) << "metrics: " << exporter->url();
+  }
+  auto listening = PsServer::Start(options);
+  if (!listening.ok()) return Fail(listening.status(), kUsage);
+  server = *std::move(listening);
+  serving = running = server.get();
+  HandleSignals();
+  const absl::Status status = server->Wait();
   if (stopped_by != 0) return 128 + stopped_by;
   return status.ok() ? kDone : Fail(status, kFailed);
 }

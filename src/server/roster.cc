@@ -54,13 +54,13 @@ absl::Status Roster::Check(const Identity& id) const {
       absl::StrCat("worker ", id.rank, " is ", Name(member.state), " and not connected under this incarnation"));
 }
 
-void Roster::Heard(const Identity& id, std::string progress) {
+void Roster::Heard(const Identity& id, const ps::WorkerProgress& progress) {
   base::MutexLock lock(mu_);
   if (id.rank < 0 || id.rank >= workers()) return;
   Member& member = members_[static_cast<size_t>(id.rank)];
   if (member.id.incarnation != id.incarnation) return;
   member.heard = std::chrono::steady_clock::now();
-  member.progress = std::move(progress);
+  member.progress = progress;
 }
 
 void Roster::Leave(const Identity& id) {

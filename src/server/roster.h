@@ -11,6 +11,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "wire/ps.pb.h"
 
 namespace regatta::server {
 
@@ -32,7 +33,7 @@ struct Member {
   Identity id;
   MemberState state = MemberState::kAwaited;
   std::chrono::steady_clock::time_point heard;
-  std::string progress;  // the last that its heartbeat carried
+  ps::WorkerProgress progress;  // the last that its heartbeat carried
 };
 
 class Roster {
@@ -44,7 +45,7 @@ class Roster {
   absl::Status Join(const Identity& id);
   // OK where the worker is here under this incarnation.
   absl::Status Check(const Identity& id) const;
-  void Heard(const Identity& id, std::string progress);
+  void Heard(const Identity& id, const ps::WorkerProgress& progress);
   // A worker was told to stop: everybody learns it with the next heartbeat.
   void AskToStop() { stopping_ = true; }
   bool stopping() const { return stopping_; }

@@ -1,5 +1,6 @@
 #include "train/pull_stage.h"
 
+#include <chrono>
 #include <cstring>
 
 #include "lookup/pooling.h"
@@ -35,7 +36,9 @@ absl::Status PullStage::Run(const PlannedBatch& planned, base::StepKind kind, ui
   base::StepRows rows;
   {
     metrics::TraceSpan span(tracer_, "pull");
+    const auto start = std::chrono::steady_clock::now();
     RETURN_IF_ERROR(communicator_.Pull(KeysOf(planned, kind, step), &rows));
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   rows_ = rows.tables;
   metrics::TraceSpan span(tracer_, "gather");

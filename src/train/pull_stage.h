@@ -22,6 +22,8 @@ class PullStage {
   // Afterwards leaves() and parameters() hold the step's values and require gradients in training.
   absl::Status Run(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
 
+  // That the last pull took.
+  double seconds() const { return seconds_; }
   std::span<const torch::Tensor> leaves() const { return leaves_; }
   std::span<const torch::Tensor> parameters() const { return parameters_; }
   // The rows that were pulled, a table each; valid until the step commits.
@@ -43,6 +45,7 @@ class PullStage {
   std::vector<torch::Tensor> buffers_;  // of the largest batch so far; a leaf is its first rows
   std::vector<torch::Tensor> leaves_;
   std::vector<torch::Tensor> parameters_;
+  double seconds_ = 0;
   const float* bound_ = nullptr;  // the dense array that parameters_ views
 };
 

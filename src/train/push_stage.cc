@@ -1,5 +1,6 @@
 #include "train/push_stage.h"
 
+#include <chrono>
 #include <cmath>
 
 #include "lookup/pooling.h"
@@ -30,13 +31,16 @@ absl::Status PushStage::Run(const PlannedBatch& planned, const PullStage& pulled
     CollectDense(pulled, samples);
   }
   metrics::TraceSpan span(tracer_, "commit");
-  return communicator_.Commit({.step = step,
-                               .thread = thread_,
-                               .samples = samples,
-                               .tables = tables_,
-                               .dense = dense_,
-                               .batch = planned.batch->index,
-                               .pass = planned.batch->pass});
+  const auto start = std::chrono::steady_clock::now();
+  RETURN_IF_ERROR(communicator_.Commit({.step = step,
+                                        .thread = thread_,
+                                        .samples = samples,
+                                        .tables = tables_,
+                                        .dense = dense_,
+                                        .batch = planned.batch->index,
+                                        .pass = planned.batch->pass}));
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return absl::OkStatus();
 }
 
 void PushStage::Merge(const PlannedBatch& planned, const PullStage& pulled) {

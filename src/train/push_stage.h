@@ -21,6 +21,8 @@ class PushStage {
             metrics::Tracer* tracer);
 
   absl::Status Run(const PlannedBatch& planned, const PullStage& pulled, uint64_t step);
+  // That the last commit took.
+  double seconds() const { return seconds_; }
 
  private:
   void Merge(const PlannedBatch& planned, const PullStage& pulled);
@@ -35,6 +37,7 @@ class PushStage {
   std::vector<base::AlignedVector<float>> merged_;  // one gradient a key, a table each
   std::vector<base::TableGrads> tables_;
   std::vector<base::DenseGrad> dense_;
+  double seconds_ = 0;
 };
 
 }  // namespace regatta::train

@@ -50,6 +50,23 @@ std::string MetricsText(const metrics::BinaryReport& m) {
   return text;
 }
 
+std::string ClusterText(const ClusterReport& c) {
+  std::string text =
+      absl::StrFormat(", cluster workers: %d, cluster samples: %d, cluster loss: %.6f, cluster ips: %.1f ins/s",
+                      c.workers, c.samples, c.loss, c.samples_per_second);
+  if (c.slowest.has_value())
+    absl::StrAppendFormat(&text, ", slowest: worker %d at %.2f of the mean", c.slowest->worker, c.slowest->share);
+  if (c.staleness.has_value()) absl::StrAppendFormat(&text, ", staleness: %.1f updates", *c.staleness);
+  return text;
+}
+
+json ClusterJson(const ClusterReport& c) {
+  json out = {{"workers", c.workers}, {"samples", c.samples}, {"loss", c.loss}, {"ips", c.samples_per_second}};
+  if (c.slowest.has_value()) out["slowest"] = {{"worker", c.slowest->worker}, {"share", c.slowest->share}};
+  if (c.staleness.has_value()) out["staleness"] = *c.staleness;
+  return out;
+}
+
 }  // namespace
 
 void Reporter::Interval(const IntervalReport& r) {
@@ -64,14 +81,16 @@ void Reporter::Interval(const IntervalReport& r) {
                 {"avg_samples", r.samples},
                 {"ips", r.samples_per_second}};
     if (auc_ == ReportAuc::kYes) out["auc"] = OrNull(r.auc);
+    if (r.cluster.has_value()) out["cluster"] = ClusterJson(*r.cluster);
     PrintLine(out.dump());
     return;
   }
   const std::string auc = auc_ == ReportAuc::kYes ? absl::StrCat("auc: ", AucText(r.auc), ", ") : "";
-  PrintLine(absl::StrFormat(
-      "epoch: %d, batch_id: %d, %sloss: %.6f, avg_reader_cost: %.5f sec, avg_batch_cost: %.5f "
-      "sec, avg_samples: %.1f, ips: %.1f ins/s",
-      r.epoch, r.batches, auc, r.loss, r.reader_seconds, r.batch_seconds, r.samples, r.samples_per_second));
+  PrintLine(
+      absl::StrFormat("epoch: %d, batch_id: %d, %sloss: %.6f, avg_reader_cost: %.5f sec, avg_batch_cost: %.5f "
+                      "sec, avg_samples: %.1f, ips: %.1f ins/s%s",
+                      r.epoch, r.batches, auc, r.loss, r.reader_seconds, r.batch_seconds, r.samples,
+                      r.samples_per_second, r.cluster.has_value() ? ClusterText(*r.cluster) : ""));
 }
 
 void Reporter::Live(const IntervalReport& r, const data::Progress& progress) {
@@ -87,8 +106,10 @@ void Reporter::Live(const IntervalReport& r, const data::Progress& progress) {
   const double elapsed = std::chrono::duration<double>(now - live_since_).count();
   const std::string eta = share > 0.01 ? Duration(elapsed / share * (1 - share)) : "?";
   const std::string auc = auc_ == ReportAuc::kYes && r.auc.has_value() ? absl::StrFormat("auc %.4f  ", *r.auc) : "";
-  std::printf("\r\033[Kepoch %lu  %5.1f%%  %s%.0f ins/s  loss %.4f  ETA %s", static_cast<unsigned long>(r.epoch),
-              100 * share, auc.c_str(), r.samples_per_second, r.loss, eta.c_str());
+  const std::string all =
+      r.cluster.has_value() ? absl::StrFormat(" of %.0f", r.cluster->samples_per_second) : std::string();
+  std::printf("\r\033[Kepoch %lu  %5.1f%%  %s%.0f%s ins/s  loss %.4f  ETA %s", static_cast<unsigned long>(r.epoch),
+              100 * share, auc.c_str(), r.samples_per_second, all.c_str(), r.loss, eta.c_str());
   std::fflush(stdout);
 }
 

@@ -20,7 +20,22 @@ enum class ReportStyle : uint8_t {
 
 enum class ReportAuc : uint8_t { kNo, kYes };
 
-// True averages over the steps since the last report.
+// The whole job, as its workers' heartbeats of the last seconds tell it.
+struct ClusterReport {
+  int workers = 0;       // that are there
+  uint64_t samples = 0;  // of all, since they began
+  double loss = 0;
+  double samples_per_second = 0;
+  // Of the workers that are in the middle of an epoch; nothing while fewer than two are.
+  struct Slowest {
+    int worker = 0;
+    double share = 0;  // its speed over the mean
+  };
+  std::optional<Slowest> slowest;
+  std::optional<double> staleness;  // updates between a step's pull and its push; in async and half_async
+};
+
+// True averages over the steps since the last report, of this process.
 struct IntervalReport {
   uint64_t epoch = 0;
   uint64_t batches = 0;  // done in this epoch
@@ -30,6 +45,7 @@ struct IntervalReport {
   double batch_seconds = 0;
   double samples = 0;  // a batch
   double samples_per_second = 0;
+  std::optional<ClusterReport> cluster;  // the first worker's only
 };
 
 struct EpochReport {

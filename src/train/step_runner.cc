@@ -23,6 +23,8 @@ class StepRunner::Impl {
     const bool training = kind == base::StepKind::kTrain;
     torch::AutoGradMode grad_mode(training);
     RETURN_IF_ERROR(pull_.Run(planned, kind, step));
+    result_.pull_seconds = pull_.seconds();
+    result_.commit_seconds = 0;
     try {
       const torch::Tensor total = Forward(*planned.batch);
       if (!std::isfinite(result_.loss_sum))
@@ -34,6 +36,7 @@ class StepRunner::Impl {
       return absl::InternalError(absl::StrCat("batch ", planned.batch->index, ": the model failed: ", e.what()));
     }
     RETURN_IF_ERROR(push_.Run(planned, pull_, step));
+    result_.commit_seconds = push_.seconds();
     return result_;
   }
 

@@ -24,8 +24,10 @@ struct StepOptions {
 struct StepResult {
   const data::Batch* batch = nullptr;
   std::span<const float> predictions;
-  double loss_sum = 0;    // over the samples, each times its weight
-  double weight_sum = 0;  // samples, or the sum of their weights
+  double loss_sum = 0;        // over the samples, each times its weight
+  double weight_sum = 0;      // samples, or the sum of their weights
+  double pull_seconds = 0;    // in the communicator: waiting for rows
+  double commit_seconds = 0;  // in the communicator: handing over what was learnt
 };
 
 class StepRunner {

@@ -135,6 +135,7 @@ absl::Status JoinServers(Job& job) {
           : job.place.server_wait_timeout.value_or(static_cast<double>(runner.server_wait_timeout)));
   options.cancelled = [] { return StopSignal::Requested() != 0; };
   ASSIGN_OR_RETURN(job.fleet, fleet::Worker::Start(options));
+  if (job.metrics != nullptr) job.metrics->Show(job.fleet.get());
   return absl::OkStatus();
 }
 

@@ -18,6 +18,7 @@
 #include "runner/train_args.h"
 #include "table/checkpoint/model_store.h"
 #include "worker/model_tables.h"
+#include "worker/run_metrics.h"
 
 namespace regatta::worker {
 
@@ -32,6 +33,7 @@ struct Job {
   std::unique_ptr<model::Model> model;
   table::ModelConfig table_configs;
   std::unique_ptr<metrics::Tracer> tracer;  // null where --trace is not given
+  std::unique_ptr<RunMetrics> metrics;      // null where --metrics_port is not given
 
   // Alone: the tables are here.
   ModelTableSet tables;

@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
+#include <memory>
+#include <optional>
 
 #include "base/failpoint.h"
 #include "base/standard_output.h"
 #include "cluster/environment.h"
+#include "metrics/exporter.h"
+#include "metrics/process_load.h"
 #include "runner/key_table.h"
 #include "runner/train_args.h"
 #include "worker/blas.h"
@@ -71,6 +74,23 @@ absl::StatusOr<cluster::ClusterSpec> PlaceOf(const runner::TrainArgs& args) {
   return place;
 }
 
+// Null where nobody asked for it.
+absl::StatusOr<std::unique_ptr<metrics::Exporter>> StartExporter(Job& job) {
+  std::optional<int> port = job.args.metrics_port;
+  if (!port.has_value() && job.args.verb == runner::Verb::kTrain) {
+    ASSIGN_OR_RETURN(port, cluster::ReadMetricsPort(cluster::ProcessEnvironment()));
+  }
+  if (!port.has_value()) return nullptr;
+  job.metrics = std::make_unique<RunMetrics>();
+  if (job.alone()) job.metrics->Show(&job.tables);
+  ASSIGN_OR_RETURN(auto exporter, metrics::Exporter::Start(*port, [&job](metrics::Exposition& out) {
+                     job.metrics->Collect(out);
+                     metrics::CollectProcess(out);
+                   }));
+  LOG(INFO) << "metrics: " << exporter->url();
+  return exporter;
+}
+
 int WriteTrace(const Job& job, int code) {
   if (job.tracer == nullptr) return code;
   const absl::Status status = job.tracer->Write(job.args.trace);
@@ -107,6 +127,8 @@ int Main(int argc, char** argv) {
     return status.ok() ? kDone : Fail(status, kFailed);
   }
   for (const std::string& note : (*job)->remarks.notes) LOG(INFO) << note;
+  const auto exporter = StartExporter(**job);  // ends before the job that it shows
+  if (!exporter.ok()) return Fail(exporter.status(), kUsage);
   return WriteTrace(**job, RunVerb(**job));
 }
 

@@ -1,16 +1,16 @@
 #include "worker/train_run.h"
 
 #include <glog/logging.h>
-#include <unistd.h>
 
+#include <bit>
 #include <cstring>
-#include <fstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "metrics/process_load.h"
 #include "table/checkpoint/save_list.h"
 #include "worker/batch_text.h"
 #include "worker/stop_signal.h"
@@ -21,14 +21,6 @@ namespace {
 constexpr char kMeterBlob[] = "pass_metrics";
 constexpr char kBestBlob[] = "best_validation";
 
-// Bytes of memory that the process holds.
-uint64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t pages = 0, resident = 0;
-  statm >> pages >> resident;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 double MinutesSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 60;
 }
@@ -37,9 +29,13 @@ std::string Gigabytes(uint64_t bytes) { return absl::StrFormat("%.2f GB", static
 
 }  // namespace
 
-TrainRun::TrainRun(Job& job, train::Reporter& reporter) : job_(job), reporter_(reporter), team_(job.fleet.get()) {}
+TrainRun::TrainRun(Job& job, train::Reporter& reporter) : job_(job), reporter_(reporter), team_(job.fleet.get()) {
+  if (!team_.alone()) progress_ = std::make_unique<JobProgress>(*job.fleet);
+}
 
-TrainRun::~TrainRun() = default;
+TrainRun::~TrainRun() {
+  if (job_.metrics != nullptr) job_.metrics->Show(static_cast<const data::Dataset*>(nullptr));
+}
 
 absl::StatusOr<RunEnd> TrainRun::Run() {
   RETURN_IF_ERROR(team_.AllWell("open", Open()));
@@ -56,6 +52,7 @@ absl::StatusOr<RunEnd> TrainRun::Run() {
 
 absl::Status TrainRun::Open() {
   ASSIGN_OR_RETURN(data_, OpenData(job_, DataUse::kTrain));
+  if (job_.metrics != nullptr) job_.metrics->Show(data_.dataset.get());
   if (!team_.chief()) return absl::OkStatus();
   if (!job_.run.runner.test_data_dir.empty()) {
     ASSIGN_OR_RETURN(validation_, OpenData(job_, DataUse::kTest));
@@ -164,12 +161,12 @@ absl::Status TrainRun::WarmStart() {
 void TrainRun::SayMemory() const {
   uint64_t row_bytes = 0;
   for (const table::SparseTable* table : job_.tables.sparse()) row_bytes += EstimateRowBytes(*table);
-  LOG(INFO) << "memory: " << Gigabytes(ResidentBytes()) << " now, about " << row_bytes << " bytes more a distinct id ("
-            << Gigabytes(row_bytes * 1'000'000) << " a million ids)";
+  LOG(INFO) << "memory: " << Gigabytes(metrics::ResidentBytes()) << " now, about " << row_bytes
+            << " bytes more a distinct id (" << Gigabytes(row_bytes * 1'000'000) << " a million ids)";
   if (job_.run.runner.max_memory > 0)
     LOG(INFO) << "memory: runner.max_memory " << Gigabytes(job_.run.runner.max_memory) << " leaves room for about "
               << (static_cast<uint64_t>(job_.run.runner.max_memory) -
-                  std::min<uint64_t>(ResidentBytes(), job_.run.runner.max_memory)) /
+                  std::min<uint64_t>(metrics::ResidentBytes(), job_.run.runner.max_memory)) /
                      std::max<uint64_t>(row_bytes, 1)
               << " distinct ids";
 }
@@ -184,8 +181,10 @@ absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
     meter_ = std::make_unique<train::PassMeter>(epoch_);
     if (!restored_meter_.empty()) RETURN_IF_ERROR(meter_->Restore(restored_meter_));
     restored_meter_.clear();
+    if (progress_ != nullptr) progress_->BeginEpoch(epoch_);
     ASSIGN_OR_RETURN(const train::PassEnd end,
                      trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, position_, first_step_, *this));
+    if (progress_ != nullptr) progress_->EndEpoch();
     ASSIGN_OR_RETURN(const bool stopped, team_.Any(absl::StrCat("end of epoch ", epoch_), !end.complete));
     if (stopped) return team_.alone() ? StopAlone(end) : StopTogether();
     RETURN_IF_ERROR(FinishEpoch(end));
@@ -335,13 +334,16 @@ table::RunState TrainRun::StateAt(const base::DataPosition& position, table::Epo
 
 train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
   meter_->Add(step);
+  if (progress_ != nullptr) progress_->Add(step);
+  if (job_.metrics != nullptr) job_.metrics->Add(step);
   ++steps_since_save_;
   const auto interval = static_cast<uint64_t>(job_.run.runner.print_interval);
-  if (reporter_.style() == train::ReportStyle::kTerminal) {
-    reporter_.Live(meter_->Interval(), data_.dataset->progress());
-    if (meter_->batches() % interval == 0) meter_->TakeInterval();
-  } else if (meter_->batches() % interval == 0) {
-    reporter_.Interval(meter_->TakeInterval());
+  if (reporter_.style() == train::ReportStyle::kTerminal)
+    reporter_.Live(Complete(meter_->Interval()), data_.dataset->progress());
+  if (meter_->batches() % interval == 0) {
+    const train::IntervalReport report = Complete(meter_->TakeInterval());
+    if (job_.metrics != nullptr) job_.metrics->Report(report);
+    reporter_.Interval(report);
   }
   if (team_.stop_asked()) return Wish::kStop;
   if (MustStop()) {
@@ -349,6 +351,12 @@ train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
     return Wish::kStop;
   }
   return CheckpointIsDue() ? Wish::kPause : Wish::kGoOn;
+}
+
+// With what the heartbeats tell of the whole job.
+train::IntervalReport TrainRun::Complete(train::IntervalReport report) const {
+  if (progress_ != nullptr) report.cluster = progress_->Cluster();
+  return report;
 }
 
 bool TrainRun::StopAsked() {
@@ -370,7 +378,7 @@ bool TrainRun::MustStop() {
 }
 
 absl::Status TrainRun::CheckMemory() const {
-  const uint64_t resident = ResidentBytes();
+  const uint64_t resident = metrics::ResidentBytes();
   const auto limit = static_cast<uint64_t>(job_.run.runner.max_memory);
   if (resident < limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(

@@ -13,6 +13,7 @@
 #include "train/report.h"
 #include "train/trainer.h"
 #include "worker/job.h"
+#include "worker/job_progress.h"
 #include "worker/team.h"
 
 namespace regatta::worker {
@@ -59,9 +60,12 @@ class TrainRun : private train::PassObserver {
   absl::Status CheckMemory() const;
   void SayMemory() const;
 
+  train::IntervalReport Complete(train::IntervalReport report) const;
+
   Job& job_;
   train::Reporter& reporter_;
   Team team_;
+  std::unique_ptr<JobProgress> progress_;    // null alone
   std::unique_ptr<train::Trainer> trainer_;  // from Start on
   JobData data_;
   JobData validation_;                     // the first worker's; no dataset where test_data_dir is not set

@@ -1,0 +1,81 @@
+#include "cluster/status_args.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/nearest.h"
+#include "cluster/endpoint.h"
+#include "cluster/network.h"
+
+namespace regatta::cluster {
+namespace {
+
+constexpr char kFooter[] =
+    "Without --servers they are those of the environment: PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_PSERVER_IPS or\n"
+    "PADDLE_INIT_PSERVERS, as the job's own processes read them. regatta launch prints them when it starts.\n"
+    "Examples:\n"
+    "  regatta status --servers=127.0.0.1:36200,127.0.0.1:36201\n"
+    "  PADDLE_PSERVERS_IP_PORT_LIST=127.0.0.1:36200 regatta status --json\n"
+    "  watch -n 2 regatta status --servers=127.0.0.1:36200\n"
+    "Exit codes: 0 every server answered, 1 one did not (it is named), 2 wrong usage. docs/observing.md explains the "
+    "columns.";
+
+absl::Status Unexpected(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+  const std::string nearest = base::NearestName(word.substr(0, word.find('=')), names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "regatta status: unexpected '", word, "'",
+      nearest.empty() ? "; regatta status --help shows the options" : absl::StrCat("; did you mean ", nearest, "?")));
+}
+
+absl::StatusOr<std::vector<Endpoint>> ServersOf(const std::string& list, const Getenv& getenv) {
+  if (!list.empty()) {
+    absl::StatusOr<std::vector<Endpoint>> servers = ParseEndpoints(list);
+    if (!servers.ok()) return base::Annotate(servers.status(), "regatta status: --servers");
+    return servers;
+  }
+  ASSIGN_OR_RETURN(std::vector<Endpoint> servers, ReadServers(getenv));
+  if (!servers.empty()) return servers;
+  return absl::InvalidArgumentError(
+      "regatta status: which job? Name its servers with --servers=host:port,… or PADDLE_PSERVERS_IP_PORT_LIST");
+}
+
+}  // namespace
+
+absl::StatusOr<StatusArgs> ParseStatusArgs(int argc, const char* const* argv, const Getenv& getenv) {
+  StatusArgs args;
+  std::string list;
+  bool json = false, insecure = false;
+  double timeout = args.timeout.count();
+  CLI::App app{"Ask the servers of a running job how it does.", "regatta status"};
+  app.footer(kFooter);
+  app.allow_extras();
+  app.add_option("--servers", list, "the job's servers")->type_name("HOST:PORT,...");
+  app.add_flag("--json", json, "print JSON");
+  app.add_option("--timeout", timeout, "seconds to wait for an answer")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str()
+      ->type_name("SECONDS");
+  app.add_flag("--insecure", insecure, "allow servers outside this machine: the network is trusted");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    args.help = app.help();
+    return args;
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("regatta status: ", error.what(), "; regatta status --help shows the options"));
+  }
+  for (const std::string& word : app.remaining()) return Unexpected(app, word);
+  ASSIGN_OR_RETURN(const std::vector<Endpoint> servers, ServersOf(list, getenv));
+  ASSIGN_OR_RETURN(const Network network, ReadNetwork(getenv, insecure ? Network::kTrusted : Network::kLoopbackOnly));
+  for (const Endpoint& server : servers)
+    RETURN_IF_ERROR(base::Annotate(CheckHost(server.host, network), "regatta status"));
+  args.servers = ToStrings(servers);
+  args.form = json ? StatusForm::kJson : StatusForm::kTable;
+  args.timeout = std::chrono::duration<double>(timeout);
+  return args;
+}
+
+}  // namespace regatta::cluster

@@ -1,0 +1,23 @@
+// Asks the servers of a job for their status, all at once.
+// Thread-safety: a pure function of what the servers say.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "wire/ps.pb.h"
+
+namespace regatta::server {
+
+struct ServerAnswer {
+  std::string endpoint;
+  absl::Status status;  // why there is no reply
+  ps::StatusReply reply;
+};
+
+// In the order of `endpoints`; takes `timeout` at most.
+std::vector<ServerAnswer> AskServers(const std::vector<std::string>& endpoints, std::chrono::duration<double> timeout);
+
+}  // namespace regatta::server

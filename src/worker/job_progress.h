@@ -1,0 +1,52 @@
+// What a worker's heartbeats tell of its work, and what the first worker makes of everybody's.
+// Thread-safety: one call at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "fleet/worker.h"
+#include "train/report.h"
+#include "train/trainer.h"
+
+namespace regatta::worker {
+
+// The job's figures from its workers' own. Speeds and losses are those of workers in the middle of an epoch.
+train::ClusterReport MergeProgress(const std::map<int, client::Progress>& workers);
+
+class JobProgress {
+ public:
+  explicit JobProgress(fleet::Worker& worker);
+
+  void BeginEpoch(uint64_t epoch);
+  void Add(const train::PassObserver::Step& step);
+  void EndEpoch();
+
+  // The whole job, as far as its heartbeats have told; nothing in workers that do not report.
+  std::optional<train::ClusterReport> Cluster() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // Since the last time that speeds were told.
+  struct Window {
+    uint64_t samples = 0;
+    double loss = 0;
+    double weight = 0;
+    Clock::time_point since = Clock::now();
+  };
+  struct Staleness {
+    uint64_t pushes = 0;
+    uint64_t sum = 0;
+  };
+  void TakeWindow();
+  Staleness ReadStaleness() const;
+
+  fleet::Worker& worker_;
+  client::Progress progress_;
+  Window window_;
+  Staleness told_;  // what ReadStaleness said when the window began
+};
+
+}  // namespace regatta::worker

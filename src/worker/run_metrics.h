@@ -1,0 +1,52 @@
+// A training process as Prometheus reads it: regatta_worker_*, regatta_data_*, and alone regatta_table_*;
+// docs/observing.md lists them. Made where --metrics_port is given, and only there.
+// Thread-safety: Add and Report one at a time; the rest is concurrent.
+#pragma once
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+
+#include "base/mutex.h"
+#include "data/dataset.h"
+#include "fleet/worker.h"
+#include "metrics/counter.h"
+#include "metrics/exposition.h"
+#include "metrics/histogram.h"
+#include "train/report.h"
+#include "train/trainer.h"
+#include "worker/model_tables.h"
+
+namespace regatta::worker {
+
+class RunMetrics {
+ public:
+  // Parts of the run, shown from now on and until they are set to null. All but the last outlive this object.
+  void Show(const ModelTableSet* tables);
+  void Show(const fleet::Worker* fleet);
+  void Show(const data::Dataset* dataset);
+
+  void Add(const train::PassObserver::Step& step);
+  void Report(const train::IntervalReport& report);
+
+  void Collect(metrics::Exposition& out) const;
+
+ private:
+  void CollectSteps(metrics::Exposition& out) const;
+  static void CollectTraffic(const fleet::Worker& fleet, metrics::Exposition& out);
+  static void CollectData(const data::Progress& progress, metrics::Exposition& out);
+
+  metrics::Counter steps_;
+  metrics::Counter samples_;
+  metrics::Histogram read_, pull_, compute_, commit_, step_;  // nanoseconds
+  std::atomic<uint64_t> epoch_{0};
+  // Of the last report.
+  std::atomic<double> loss_{NAN}, auc_{NAN}, samples_per_second_{0};
+
+  mutable base::Mutex mu_;
+  const ModelTableSet* tables_ ABSL_GUARDED_BY(mu_) = nullptr;
+  const fleet::Worker* fleet_ ABSL_GUARDED_BY(mu_) = nullptr;
+  const data::Dataset* dataset_ ABSL_GUARDED_BY(mu_) = nullptr;
+};
+
+}  // namespace regatta::worker
