@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "base/standard_output.h"
@@ -48,10 +47,7 @@ int Main(int argc, char** argv) {
   google::InitGoogleLogging("regatta-pserver");
   for (const std::string& note : args->spec.notes) LOG(INFO) << note;
   ServerOptions options;
-  options.listen = args->listen.dense;
-  for (const std::string& endpoint : args->listen.sparse)
-    if (std::find(options.listen.begin(), options.listen.end(), endpoint) == options.listen.end())
-      options.listen.push_back(endpoint);
+  options.listen = cluster::AllPorts(args->listen);
   options.workers = args->spec.workers;
   options.load = args->load;
   auto server = PsServer::Start(options);

@@ -8,12 +8,12 @@
 #include <optional>
 
 #include "base/status.h"
+#include "fleet/team.h"
 #include "table/checkpoint/save_root.h"
 #include "train/pass_meter.h"
 #include "train/report.h"
 #include "train/trainer.h"
 #include "worker/job.h"
-#include "worker/team.h"
 
 namespace regatta::worker {
 
@@ -61,7 +61,7 @@ class TrainRun : private train::PassObserver {
 
   Job& job_;
   train::Reporter& reporter_;
-  Team team_;
+  fleet::Team team_;
   std::unique_ptr<train::Trainer> trainer_;  // from Start on
   JobData data_;
   JobData validation_;                     // the first worker's; no dataset where test_data_dir is not set
