@@ -255,20 +255,27 @@ TEST(Fleet, ASaveThatDoesNotFitIsRefusedFieldByField) {
   EXPECT_EQ(join(slower), absl::OkStatus()) << "what changes only the steps to come may differ";
 }
 
-TEST(Fleet, WithAnotherLearningRateTheSavedRowsAreThere) {
+TEST(Fleet, ASaveGoesOnWithTheWorkersLearningRate) {
   const TestFolder folder;
   const ToyResult saved = RunJob({.servers = 2, .workers = 1}, 1, folder / "save");
   WorkerOptions slower = SyncToy();
   slower.tables.sparse[0].rule.learning_rate = 0.01;
-  ToyResult found;
+  ToyResult found, trained, alone;
   const auto ends = RunFleet({.servers = 2, .workers = 1, .init = folder / "save"}, [&](Fleet& fleet) -> absl::Status {
     RETURN_IF_ERROR(fleet.InitWorker(slower));
     ASSIGN_OR_RETURN(found, ReadToy(fleet.model()));
+    ASSIGN_OR_RETURN(trained, Train(fleet, 1));
     return absl::OkStatus();
   });
   EXPECT_THAT(ends, Each(absl::OkStatus()));
   EXPECT_EQ(found.rows, saved.rows);
   EXPECT_EQ(found.dense, saved.dense);
+  const auto fleet = Alone();
+  ASSERT_EQ(fleet->InitWorker(slower), absl::OkStatus());
+  ASSERT_EQ(fleet->LoadModel(folder / "save"), absl::OkStatus());
+  alone = Train(*fleet, 1).value();
+  EXPECT_EQ(trained.rows, alone.rows);
+  EXPECT_EQ(trained.dense, alone.dense);
 }
 
 TEST(Fleet, AServerSaysAtOnceThatASaveCannotBeRead) {

@@ -50,6 +50,8 @@ int Main(int argc, char** argv) {
   options.listen = cluster::AllPorts(args->listen);
   options.workers = args->spec.workers;
   options.load = args->load;
+  if (!args->spec.servers.empty())
+    options.place = ServerPlace{args->spec.index, static_cast<int>(args->spec.servers.size())};
   auto server = PsServer::Start(options);
   if (!server.ok()) return Fail(server.status(), kUsage);
   running = server->get();

@@ -39,7 +39,8 @@ struct TrainingOptions {
   // Where training goes on, for a model that was loaded: what shuffling and learning-rate schedules count from.
   uint64_t first_epoch = 0;
   uint64_t first_step = 0;
-  // Asked after every step and while data is awaited: true ends the epoch, of all workers, with CANCELLED.
+  // Asked after every step and while others or data are awaited, by several threads at once: true ends the epoch, of
+  // all workers, with CANCELLED.
   std::function<bool()> stop = [] { return false; };
 };
 
