@@ -1,9 +1,11 @@
 # libtorch, and the one precompiled torch header that every T folder shares.
 find_package(Torch REQUIRED)
 
+# Where libtorch is, is this build's affair: RegattaConfig.cmake.in asks again on the machine that uses the libraries.
 add_library(regatta_torch INTERFACE)
-target_include_directories(regatta_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-target_link_libraries(regatta_torch INTERFACE ${TORCH_LIBRARIES})
+target_include_directories(regatta_torch SYSTEM INTERFACE "$<BUILD_INTERFACE:${TORCH_INCLUDE_DIRS}>")
+target_link_libraries(regatta_torch INTERFACE "$<BUILD_INTERFACE:${TORCH_LIBRARIES}>")
+regatta_export(regatta_torch torch)
 
 regatta_precompiled(torch_pch LIBS regatta_torch HEADERS <torch/torch.h>)
 

@@ -178,31 +178,21 @@ Workload::Workload(const std::string& folder, const std::string& yaml, int threa
   CHECK(data.ok()) << data.status();
   data_ = *std::move(data);
   CHECK_EQ(worker::JoinServers(*job_), absl::OkStatus());
-  const auto communicator = job_->StartCommunicator(0);
+  const auto communicator = job_->fleet->StartCommunicator();
   CHECK(communicator.ok()) << communicator.status();
   train::TrainerOptions options;
   options.threads = threads;
   trainer_ = std::make_unique<train::Trainer>(*job_->model, **communicator, options);
 }
 
-Workload::~Workload() {
-  if (job_->fleet != nullptr) job_->fleet->Stop(absl::OkStatus());
-}
+Workload::~Workload() { job_->fleet->StopWorker(); }
 
-uint64_t Workload::wire_bytes() const {
-  if (job_->fleet == nullptr) return 0;
-  uint64_t bytes = 0;
-  for (int server = 0; server < job_->fleet->servers(); ++server) {
-    const client::LaneTraffic& traffic = job_->fleet->traffic(server);
-    bytes += traffic.bytes_in.value() + traffic.bytes_out.value();
-  }
-  return bytes;
-}
+uint64_t Workload::wire_bytes() const { return job_->fleet->wire_bytes(); }
 
 void Workload::Fill(uint64_t rows) {
   std::vector<std::vector<base::Key>> keys(base::kVirtualShards);
   for (uint64_t id = 0; id < rows; ++id) keys[base::ShardOf(KeyOf(id))].push_back(KeyOf(id));
-  for (table::SparseTable* table : job_->tables.sparse()) {
+  for (table::SparseTable* table : job_->embedded().sparse()) {
     for (uint32_t shard = 0; shard < base::kVirtualShards; ++shard) {
       std::vector<float> values(keys[shard].size() * table->row_width(), 0.01f);
       CHECK(table->Load(shard, keys[shard], values).ok());

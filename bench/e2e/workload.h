@@ -75,7 +75,7 @@ class Workload {
   // Trains one pass; samples a second.
   double Pass();
   uint64_t samples_a_pass() const { return samples_a_pass_; }  // of the last one
-  uint64_t rows() const { return job_->tables.rows(); }
+  uint64_t rows() const { return job_->embedded().rows(); }
   uint64_t wire_bytes() const;  // both ways, so far
 
  private:

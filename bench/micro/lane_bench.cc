@@ -113,7 +113,7 @@ class Pulls {
              for (client::Call& call : calls_) CHECK_EQ(call.Wait(), absl::OkStatus());
            });
   }
-  uint64_t bytes() const { return client_->traffic().bytes_in.value() + client_->traffic().bytes_out.value(); }
+  uint64_t bytes() const { return client_->traffic(0).bytes_in.value() + client_->traffic(0).bytes_out.value(); }
 
  private:
   void Fill() {

@@ -16,18 +16,13 @@
 #include "client/await_servers.h"
 #include "client/lane.h"
 #include "client/ps_client.h"
+#include "client/server_address.h"
 #include "table/table_config.h"
 #include "wire/lanes.h"
 
 namespace regatta::client {
 
 using Progress = ps::WorkerProgress;
-
-// Where a server listens; several ports spread its lanes.
-struct ServerAddress {
-  std::vector<std::string> dense;   // host:port; the first carries the control verbs too
-  std::vector<std::string> sparse;  // empty: as dense
-};
 
 struct ClientOptions {
   std::vector<ServerAddress> servers;

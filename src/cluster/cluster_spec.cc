@@ -1,5 +1,7 @@
 #include "cluster/cluster_spec.h"
 
+#include <algorithm>
+
 #include "cluster/endpoint.h"
 
 namespace regatta::cluster {
@@ -13,6 +15,13 @@ ServerPorts PortsFrom(const std::string& first, int ports_num, int ports_num_for
   for (int i = 0; i < ports_num_for_sparse; ++i, ++endpoint.port) ports.sparse.push_back(endpoint.ToString());
   if (ports.sparse.empty()) ports.sparse = ports.dense;
   return ports;
+}
+
+std::vector<std::string> AllPorts(const ServerPorts& ports) {
+  std::vector<std::string> all = ports.dense;
+  for (const std::string& endpoint : ports.sparse)
+    if (std::find(all.begin(), all.end(), endpoint) == all.end()) all.push_back(endpoint);
+  return all;
 }
 
 const char* RoleName(Role role) {

@@ -55,6 +55,9 @@ inline ServerPorts PortsOfServer(const ClusterSpec& spec, int server) {
   return PortsFrom(spec.servers[static_cast<size_t>(server)], spec.ports_num, spec.ports_num_for_sparse);
 }
 
+// Every port once: what the server listens on.
+std::vector<std::string> AllPorts(const ServerPorts& ports);
+
 // "server", "worker", …: for messages.
 const char* RoleName(Role role);
 

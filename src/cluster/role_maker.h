@@ -14,7 +14,7 @@ struct UserDefinedRole {
   Role role = Role::kWorker;  // kServer or kWorker
   int current_id = 0;
   int worker_num = 1;
-  std::vector<std::string> server_endpoints;
+  std::vector<std::string> server_endpoints = {};
   Network network = Network::kLoopbackOnly;
 };
 

@@ -15,6 +15,8 @@
 namespace regatta::fleet {
 namespace {
 
+constexpr std::chrono::duration<double> kWaitTimeout{600};
+
 std::string Here() {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
@@ -67,13 +69,13 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& optio
   client.job.set_on_worker_loss(options.shrink_on_loss ? "shrink" : "fail");
   client.tables = options.tables;
   client.precision = options.short_rows ? ps::BFLOAT16 : ps::FLOAT32;
-  client.wait_timeout = options.wait_timeout;
+  const auto wait_timeout = options.wait_timeout.value_or(kWaitTimeout);
+  client.wait_timeout = wait_timeout;
   client.cancelled = options.cancelled;
   ASSIGN_OR_RETURN(auto connected, client::GrpcClient::Connect(client));
   std::unique_ptr<Worker> worker(new Worker(options, std::move(connected)));
   RETURN_IF_ERROR(
-      worker->client_->Gather("all workers are here", "", client::GrpcClient::Reply::kNothing, options.wait_timeout)
-          .status());
+      worker->client_->Gather("all workers are here", "", client::GrpcClient::Reply::kNothing, wait_timeout).status());
   return worker;
 }
 

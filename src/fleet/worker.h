@@ -3,42 +3,17 @@
 // Thread-safety: one thread, but for the communicator, which has its own rules.
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "client/grpc_client.h"
 #include "client/remote_model.h"
 #include "comm/communicator.h"
-#include "table/push_options.h"
-#include "table/table_config.h"
+#include "fleet/worker_options.h"
 
 namespace regatta::fleet {
-
-enum class Mode : uint8_t { kSync, kAsync, kHalfAsync, kGeo };
-const char* Name(Mode mode);
-
-struct WorkerOptions {
-  std::vector<client::ServerAddress> servers;
-  int rank = 0;
-  int workers = 1;
-  int threads = 1;
-  Mode mode = Mode::kAsync;
-  table::ModelConfig tables;
-  int sparse_lanes = 1;         // to each server
-  bool short_rows = false;      // sync, async, half_async: bfloat16 on the wire while training
-  uint64_t staleness = 4;       // async, half_async: pushes of a thread that are not acknowledged
-  int half_async_merge = 4;     // batches of one push
-  uint64_t geo_interval = 400;  // steps between two exchanges
-  table::NanPolicy nan_policy = table::NanPolicy::kSkip;
-  bool shrink_on_loss = false;  // go on without a lost worker
-  std::chrono::duration<double> wait_timeout{600};
-  std::function<bool()> cancelled = [] { return false; };
-};
 
 class Worker {
  public:

@@ -12,9 +12,8 @@
 #include "server/rendezvous.h"
 #include "server/roster.h"
 #include "server/sync_stage.h"
+#include "server/table_share.h"
 #include "server/traffic.h"
-#include "table/dense_table.h"
-#include "table/sparse_table.h"
 
 namespace regatta::server {
 
@@ -22,9 +21,11 @@ class HostedJob {
  public:
   // `server` is this server's index among spec.lanes.servers.
   static absl::StatusOr<std::unique_ptr<HostedJob>> Create(const JobSpec& spec, int server);
+  // With tables that are there already.
+  static std::unique_ptr<HostedJob> Create(const JobSpec& spec, std::unique_ptr<TableShare> tables);
 
   const JobSpec& spec() const { return spec_; }
-  int server() const { return server_; }
+  int server() const { return tables_->place().server; }
   Roster& roster() { return roster_; }
   const Roster& roster() const { return roster_; }
   Rendezvous& rendezvous() { return rendezvous_; }
@@ -34,32 +35,27 @@ class HostedJob {
   double keys_per_second() const { return keys_.PerSecond(); }
   void Sample() { keys_.Update(traffic_.keys_pulled.value() + traffic_.keys_pushed.value()); }
 
-  int sparse_tables() const { return static_cast<int>(sparse_.size()); }
-  table::SparseTable& sparse(int i) const { return *sparse_[static_cast<size_t>(i)]; }
-  table::DenseTable& dense() const { return *dense_; }
-  uint64_t rows() const;
+  int sparse_tables() const { return tables_->sparse_tables(); }
+  table::SparseTable& sparse(int i) const { return tables_->sparse(i); }
+  table::DenseTable& dense() const { return tables_->dense(); }
+  uint64_t rows() const { return tables_->rows(); }
   // The virtual shards that this server has.
   wire::Range shards() const;
   // Null unless the mode is sync.
   SyncStage* stage(int lane) const { return stages_.empty() ? nullptr : stages_[static_cast<size_t>(lane)].get(); }
 
-  // Fills this server's share from a save of any number of servers. Before the first push.
-  absl::Status LoadFrom(const std::string& folder);
-
   // One update of the tables by the gradients of a step.
   absl::Status Apply(const SyncStage::Sum& step);
 
  private:
-  HostedJob(const JobSpec& spec, int server);
+  HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables);
 
   const JobSpec spec_;
-  const int server_;
+  const std::unique_ptr<TableShare> tables_;
   Roster roster_;
   Rendezvous rendezvous_;
   Traffic traffic_;
   metrics::Rate keys_;
-  std::vector<std::unique_ptr<table::SparseTable>> sparse_;
-  std::unique_ptr<table::DenseTable> dense_;
   std::vector<std::unique_ptr<SyncStage>> stages_;
 };
 

@@ -20,6 +20,7 @@ std::string HostOf(const std::string& endpoint) { return endpoint.substr(0, endp
 
 absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& options) {
   std::unique_ptr<PsServer> server(new PsServer(options));
+  if (!options.load.empty() && options.place.has_value()) RETURN_IF_ERROR(server->service_.LoadNow(*options.place));
   RETURN_IF_ERROR(server->Listen());
   return server;
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,13 @@ struct ServerOptions {
   std::vector<std::string> listen;                   // host:port each; port 0 = any free one
   int workers = 0;                                   // that must take part; 0 = as many as the first one says
   std::string load = {};                             // a save to start from; "" = none
+  std::optional<ServerPlace> place = {};             // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
 };
 
 class PsServer {
  public:
-  // FAILED_PRECONDITION names the endpoint that cannot be listened on.
+  // Loads, then listens. FAILED_PRECONDITION names the endpoint that cannot be listened on.
   static absl::StatusOr<std::unique_ptr<PsServer>> Start(const ServerOptions& options);
   ~PsServer();
 

@@ -37,6 +37,24 @@ double SecondsSince(std::chrono::steady_clock::time_point then) {
 PsService::PsService(int workers, const std::string& load)
     : workers_(workers), load_(load), incarnation_(NewIncarnation()) {}
 
+absl::Status PsService::LoadNow(const ServerPlace& place) {
+  base::MutexLock lock(mu_);
+  ASSIGN_OR_RETURN(loaded_, TableShare::CreateFrom(load_, place));
+  LOG(INFO) << "loaded " << loaded_->rows() << " rows and " << loaded_->dense().size() << " dense parameters of "
+            << load_ << ": server " << place.server << " of " << place.servers;
+  return absl::OkStatus();
+}
+
+// Learning rates, schedules and initial values may be others than the save's: then the tables are made anew.
+absl::StatusOr<std::unique_ptr<TableShare>> PsService::TablesFor(const table::ModelConfig& configs,
+                                                                 const ServerPlace& place) {
+  if (loaded_ != nullptr && loaded_->configs() == configs && loaded_->place() == place) return std::move(loaded_);
+  loaded_.reset();
+  ASSIGN_OR_RETURN(auto tables, TableShare::Create(configs, place));
+  if (!load_.empty()) RETURN_IF_ERROR(tables->LoadFrom(load_));
+  return tables;
+}
+
 HostedJob* PsService::job() const {
   base::MutexLock lock(mu_);
   return job_.get();
@@ -53,10 +71,10 @@ absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request)
     if (workers_ > 0 && spec.workers != workers_)
       return absl::FailedPreconditionError(
           absl::StrCat("workers: the worker says ", spec.workers, ", this server was started for ", workers_));
-    ASSIGN_OR_RETURN(auto made,
-                     HostedJob::Create(spec, static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30))));
-    if (!load_.empty()) RETURN_IF_ERROR(base::Annotate(made->LoadFrom(load_), "--load"));
-    job_ = std::move(made);
+    ASSIGN_OR_RETURN(
+        auto tables,
+        TablesFor(spec.tables, {static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30)), spec.lanes.servers}));
+    job_ = HostedJob::Create(spec, std::move(tables));
     spec_ = request.job();
     LOG(INFO) << "job: " << spec_.mode() << ", " << spec.workers << " workers, server " << request.server() << " of "
               << spec_.servers() << ", " << spec.tables.sparse.size() << " sparse tables, " << job_->dense().size()

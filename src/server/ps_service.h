@@ -17,6 +17,9 @@ class PsService final : public wire::RawService {
  public:
   // `workers`: how many must take part; 0 = as many as the first one says. `load`: a save to start from; "" = none.
   PsService(int workers, const std::string& load);
+  // Fills the tables from `load` now, for a server that knows its place. Before the first worker comes. Without it the
+  // first worker waits while they are filled.
+  absl::Status LoadNow(const ServerPlace& place);
 
   grpc::Status Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,
                        ps::ConnectReply* reply) override;
@@ -35,6 +38,8 @@ class PsService final : public wire::RawService {
 
  private:
   absl::StatusOr<HostedJob*> JoinJob(const ps::ConnectRequest& request);
+  absl::StatusOr<std::unique_ptr<TableShare>> TablesFor(const table::ModelConfig& configs, const ServerPlace& place)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<HostedJob*> JobOf(const ps::WorkerId& worker) const;
   absl::Status ServeLane(grpc::ServerContext* context, wire::LaneStream* stream);
 
@@ -43,7 +48,8 @@ class PsService final : public wire::RawService {
   const uint64_t incarnation_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   mutable base::Mutex mu_;
-  ps::JobSpec spec_ ABSL_GUARDED_BY(mu_);  // as the first worker brought it
+  ps::JobSpec spec_ ABSL_GUARDED_BY(mu_);                    // as the first worker brought it
+  std::unique_ptr<TableShare> loaded_ ABSL_GUARDED_BY(mu_);  // until the job takes it
   std::unique_ptr<HostedJob> job_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -92,12 +91,11 @@ int Main(int argc, char** argv) {
   google::InitGoogleLogging("regatta-pserver");
   for (const std::string& note : args->spec.notes) LOG(INFO) << note;
   ServerOptions options;
-  options.listen = args->listen.dense;
-  for (const std::string& endpoint : args->listen.sparse)
-    if (std::find(options.listen.begin(), options.listen.end(), endpoint) == options.listen.end())
-      options.listen.push_back(endpoint);
+  options.listen = cluster::AllPorts(args->listen);
   options.workers = args->spec.workers;
   options.load = args->load;
+  if (!args->spec.servers.empty())
+    options.place = ServerPlace{args->spec.index, static_cast<int>(args->spec.servers.size())};
   // The exporter first: a port that cannot be had is found before a worker has come. It ends before the server does.
   std::unique_ptr<PsServer> server;
   std::atomic<PsServer*> serving{nullptr};

@@ -10,11 +10,11 @@ namespace regatta::worker {
 
 absl::Status DryRun(Job& job) {
   std::string text = absl::StrCat("# configuration\n", runner::ConfigText(job.config), "\n# tables\n");
-  for (const table::SparseTable* table : job.tables.sparse())
+  for (const table::SparseTable* table : job.embedded().sparse())
     absl::StrAppendFormat(&text, "%s: dim %d, rule %s, %d floats a row, about %d bytes a row with its index\n",
                           table->config().name, table->config().dim, table->config().rule.name, table->row_width(),
-                          EstimateRowBytes(*table));
-  const table::DenseTable& dense = *job.tables.dense();
+                          fleet::EstimateRowBytes(*table));
+  const table::DenseTable& dense = *job.embedded().dense();
   for (const table::DenseParameterConfig& parameter : dense.config().parameters)
     absl::StrAppendFormat(&text, "dense %s: [%s]\n", parameter.name, absl::StrJoin(parameter.shape, ", "));
   absl::StrAppendFormat(&text, "dense: %d parameters, rule %s\n", dense.size(), dense.config().rule.name);

@@ -80,7 +80,7 @@ class InferObserver : public train::PassObserver {
 InferRun::InferRun(Job& job, train::Reporter& reporter)
     : job_(job),
       reporter_(reporter),
-      trainer_(*job.model, *job.local,
+      trainer_(*job.model, job.embedded().communicator(),
                {.threads = static_cast<int>(job.run.runner.thread_num), .tracer = job.tracer.get()}) {}
 
 absl::Status InferRun::Run() {
@@ -110,7 +110,7 @@ absl::Status InferRun::InferEpoch(uint64_t epoch, const std::string& save) {
     return base::Annotate(reader.status(), absl::StrCat("the save of epoch ", epoch,
                                                         " (runner.infer_load_path, infer_start_epoch, "
                                                         "infer_end_epoch)"));
-  RETURN_IF_ERROR(reader->LoadInto(job_.tables.Fillable(), table::LoadKind::kInference));
+  RETURN_IF_ERROR(reader->LoadInto(job_.embedded().Fillable(), table::LoadKind::kInference));
   std::unique_ptr<PredictionFile> predictions;
   const std::string& path = job_.args.predictions;
   if (!path.empty()) {

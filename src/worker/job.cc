@@ -1,21 +1,18 @@
 #include "worker/job.h"
 
-#include <glog/logging.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
 
-#include "absl/strings/str_join.h"
 #include "base/hash.h"
 #include "base/params.h"
-#include "comm/local.h"
 #include "data/dataset_options.h"
 #include "data/empty_dataset.h"
 #include "data/file_list.h"
 #include "model/zoo.h"
-#include "table/checkpoint/local_model.h"
+#include "worker/model_tables.h"
 #include "worker/stop_signal.h"
+#include "worker/worker_data.h"
 
 namespace regatta::worker {
 namespace {
@@ -60,22 +57,32 @@ absl::Status CheckDataIsNamed(const Job& job) {
                                                  key, "=FILE, a folder or a glob"));
 }
 
-// The files of this worker.
 absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, const std::string& path) {
-  ASSIGN_OR_RETURN(std::vector<std::string> files, data::ExpandFiles(path));
   const runner::RunnerOptions& runner = job.run.runner;
-  if (job.alone() || use == DataUse::kTest || !runner.split_file_list) return files;
-  const data::FileSplit split =
-      runner.file_split == runner::FileSplit::kMod ? data::FileSplit::kMod : data::FileSplit::kContiguous;
-  const size_t all = files.size();
-  ASSIGN_OR_RETURN(files, data::SplitFiles(files, job.place.index, job.place.workers, split));
-  LOG(INFO) << "worker " << job.place.index << " reads " << files.size() << " of " << all
-            << " files: " << absl::StrJoin(files, ", ");
-  if (files.empty())
-    LOG(WARNING) << path << ": " << all << " files are too few for " << job.place.workers
-                 << " workers: none is left for "
-                 << "worker " << job.place.index << ", which trains nothing; cut them with regatta data split";
-  return files;
+  if (job.alone() || use == DataUse::kTest || !runner.split_file_list) return data::ExpandFiles(path);
+  return FilesOfWorker(
+      *job.fleet, path,
+      runner.file_split == runner::FileSplit::kMod ? data::FileSplit::kMod : data::FileSplit::kContiguous);
+}
+
+fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
+  const runner::RunnerOptions& runner = job.run.runner;
+  fleet::WorkerOptions options;
+  options.threads = static_cast<int>(runner.thread_num);
+  options.mode = ToFleet(runner.sync_mode);
+  options.tables = job.table_configs;
+  options.sparse_lanes = static_cast<int>(runner.lanes);
+  options.short_rows = runner.row_precision == runner::RowPrecision::kBfloat16;
+  options.staleness = static_cast<uint64_t>(runner.staleness);
+  options.half_async_merge = static_cast<int>(runner.half_async_merge);
+  options.geo_interval = static_cast<uint64_t>(runner.geo_step);
+  options.nan_policy = runner.nan_policy;
+  options.shrink_on_loss = runner.on_worker_loss == runner::OnWorkerLoss::kShrink;
+  // The configuration's word goes before the environment's, and that before the default.
+  if (job.config.Has("runner.server_wait_timeout") || !job.fleet->place().server_wait_timeout.has_value())
+    options.wait_timeout = std::chrono::duration<double>(static_cast<double>(runner.server_wait_timeout));
+  options.cancelled = [] { return StopSignal::Requested() != 0; };
+  return options;
 }
 
 }  // namespace
@@ -83,7 +90,7 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, co
 absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, const cluster::ClusterSpec& place) {
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
   auto job = std::make_unique<Job>(args, std::move(config));
-  job->place = place;
+  ASSIGN_OR_RETURN(job->fleet, fleet::Fleet::Init(place));
   ASSIGN_OR_RETURN(
       job->run, runner::ParseRunConfig(job->config, job->alone() ? runner::Company::kAlone : runner::Company::kServers,
                                        job->remarks));
@@ -100,48 +107,15 @@ absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, cons
     if (place.threads.has_value() && !job->config.Has("runner.thread_num")) job->run.runner.thread_num = *place.threads;
     return job;
   }
-  ASSIGN_OR_RETURN(job->tables, ModelTableSet::Create(job->table_configs));
-  job->client =
-      std::make_unique<client::LocalClient>(job->tables.sparse(), job->tables.dense(), job->run.runner.nan_policy);
-  job->local = std::make_unique<comm::Local>(*job->client, static_cast<int>(job->run.runner.thread_num));
-  job->local_model = std::make_unique<table::LocalModel>(job->tables.Fillable());
+  RETURN_IF_ERROR(job->fleet->InitWorker(WorkerOptionsOf(*job)));
   return job;
 }
 
 absl::Status JoinServers(Job& job) {
   if (job.alone()) return absl::OkStatus();
-  const runner::RunnerOptions& runner = job.run.runner;
-  fleet::WorkerOptions options;
-  for (size_t i = 0; i < job.place.servers.size(); ++i) {
-    const cluster::ServerPorts ports = cluster::PortsOfServer(job.place, static_cast<int>(i));
-    options.servers.push_back({ports.dense, ports.sparse});
-  }
-  options.rank = job.place.index;
-  options.workers = job.place.workers;
-  options.threads = static_cast<int>(runner.thread_num);
-  options.mode = ToFleet(runner.sync_mode);
-  options.tables = job.table_configs;
-  options.sparse_lanes =
-      static_cast<int>(std::max<int64_t>(runner.lanes, static_cast<int64_t>(options.servers.front().sparse.size())));
-  options.short_rows = runner.row_precision == runner::RowPrecision::kBfloat16;
-  options.staleness = static_cast<uint64_t>(runner.staleness);
-  options.half_async_merge = static_cast<int>(runner.half_async_merge);
-  options.geo_interval = static_cast<uint64_t>(runner.geo_step);
-  options.nan_policy = runner.nan_policy;
-  options.shrink_on_loss = runner.on_worker_loss == runner::OnWorkerLoss::kShrink;
-  options.wait_timeout = std::chrono::duration<double>(
-      job.config.Has("runner.server_wait_timeout")
-          ? static_cast<double>(runner.server_wait_timeout)
-          : job.place.server_wait_timeout.value_or(static_cast<double>(runner.server_wait_timeout)));
-  options.cancelled = [] { return StopSignal::Requested() != 0; };
-  ASSIGN_OR_RETURN(job.fleet, fleet::Worker::Start(options));
-  if (job.metrics != nullptr) job.metrics->Show(job.fleet.get());
+  RETURN_IF_ERROR(job.fleet->InitWorker(WorkerOptionsOf(job)));
+  if (job.metrics != nullptr) job.metrics->Show(job.fleet->worker());
   return absl::OkStatus();
-}
-
-absl::StatusOr<comm::Communicator*> Job::StartCommunicator(uint64_t first_step) {
-  if (alone()) return local.get();
-  return fleet->StartCommunicator(first_step);
 }
 
 absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {

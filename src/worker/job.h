@@ -4,20 +4,19 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/config.h"
 #include "base/status.h"
-#include "client/local_client.h"
 #include "cluster/cluster_spec.h"
-#include "comm/communicator.h"
 #include "data/dataset.h"
-#include "fleet/worker.h"
+#include "fleet/embedded_tables.h"
+#include "fleet/fleet.h"
 #include "metrics/trace.h"
 #include "model/model.h"
 #include "runner/run_config.h"
 #include "runner/train_args.h"
 #include "table/checkpoint/model_store.h"
-#include "worker/model_tables.h"
 #include "worker/run_metrics.h"
 
 namespace regatta::worker {
@@ -26,7 +25,6 @@ struct Job {
   Job(const runner::TrainArgs& args_in, base::Config config_in) : args(args_in), config(std::move(config_in)) {}
 
   runner::TrainArgs args;
-  cluster::ClusterSpec place;
   base::Config config;
   runner::RunConfig run;
   runner::Remarks remarks;
@@ -35,18 +33,12 @@ struct Job {
   std::unique_ptr<metrics::Tracer> tracer;  // null where --trace is not given
   std::unique_ptr<RunMetrics> metrics;      // null where --metrics_port is not given
 
-  // Alone: the tables are here.
-  ModelTableSet tables;
-  std::unique_ptr<client::LocalClient> client;
-  std::unique_ptr<comm::Communicator> local;
-  std::unique_ptr<table::ModelStore> local_model;
-  // A worker with servers: the tables are theirs.
-  std::unique_ptr<fleet::Worker> fleet;
+  std::unique_ptr<fleet::Fleet> fleet;
 
-  bool alone() const { return place.role != cluster::Role::kWorker; }
-  table::ModelStore& store() { return fleet != nullptr ? fleet->model() : *local_model; }
-  // The communicator; with servers `first_step` is where the steps go on. Once.
-  absl::StatusOr<comm::Communicator*> StartCommunicator(uint64_t first_step);
+  bool alone() const { return fleet->alone(); }
+  // The tables of a process that is alone.
+  fleet::EmbeddedTables& embedded() const { return *fleet->embedded(); }
+  table::ModelStore& store() const { return fleet->model(); }
 };
 
 // Reads the configuration and builds all of it but the data and the connections. Errors are the user's (exit 2).

@@ -13,10 +13,10 @@
 #include "metrics/process_load.h"
 #include "runner/key_table.h"
 #include "runner/train_args.h"
-#include "worker/blas.h"
 #include "worker/dry_run.h"
 #include "worker/infer_run.h"
 #include "worker/job.h"
+#include "worker/process.h"
 #include "worker/stop_signal.h"
 #include "worker/train_run.h"
 
@@ -52,15 +52,15 @@ int RunVerb(Job& job) {
     return status.ok() ? kDone : Fail(status, kFailed);
   }
   const absl::StatusOr<RunEnd> end = TrainRun(job, reporter).Run();
-  if (job.fleet != nullptr) job.fleet->Stop(end.status());
+  job.fleet->StopWorker(end.status());
   if (!end.ok()) return Fail(end.status(), kFailed);
   if (*end == RunEnd::kStoppedByOthers) return Fail(absl::AbortedError("another worker stopped the job"), kFailed);
   return *end == RunEnd::kStoppedBySignal ? 128 + StopSignal::Requested() : kDone;
 }
 
-// Only training has a place in a cluster; the other verbs run where they are called.
+// Only training has a place in a cluster; the other verbs, and questions about training, run where they are asked.
 absl::StatusOr<cluster::ClusterSpec> PlaceOf(const runner::TrainArgs& args) {
-  if (args.verb != runner::Verb::kTrain) return cluster::ClusterSpec{};
+  if (args.verb != runner::Verb::kTrain || args.dry_run) return cluster::ClusterSpec{};
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
   ASSIGN_OR_RETURN(const bool insecure, config.Bool("runner.security.insecure", false));
   ASSIGN_OR_RETURN(cluster::ClusterSpec place,
@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<metrics::Exporter>> StartExporter(Job& job) {
   }
   if (!port.has_value()) return nullptr;
   job.metrics = std::make_unique<RunMetrics>();
-  if (job.alone()) job.metrics->Show(&job.tables);
+  if (job.alone()) job.metrics->Show(&job.embedded());
   ASSIGN_OR_RETURN(auto exporter, metrics::Exporter::Start(*port, [&job](metrics::Exposition& out) {
                      job.metrics->Collect(out);
                      metrics::CollectProcess(out);
@@ -136,14 +136,8 @@ int Main(int argc, char** argv) {
 }  // namespace regatta::worker
 
 int main(int argc, char** argv) {
-  regatta::worker::UseKernelsOfThisCpu(argv);
+  regatta::worker::PrepareProcess(argv);
   const regatta::worker::StopSignal signal;
-  regatta::worker::SetLibraryDefaults();
-  regatta::cluster::ClearProxyVariables();
-  FLAGS_logtostderr = true;
-  FLAGS_log_year_in_prefix = false;  // I0318 21:47:01.298220 …, as scripts expect it
-  google::InitGoogleLogging("regatta");
-  setvbuf(stdout, nullptr, _IOLBF, 0);
   if (const char* failpoints = std::getenv("REGATTA_FAILPOINTS"); failpoints != nullptr) {
     if (const absl::Status status = regatta::base::ArmFailpoints(failpoints); !status.ok()) {
       std::fprintf(stderr, "regatta: error: REGATTA_FAILPOINTS: %s\n", std::string(status.message()).c_str());

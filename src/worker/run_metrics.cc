@@ -11,7 +11,7 @@ uint64_t Nanos(double seconds) { return static_cast<uint64_t>(std::max(seconds, 
 
 }  // namespace
 
-void RunMetrics::Show(const ModelTableSet* tables) {
+void RunMetrics::Show(const fleet::EmbeddedTables* tables) {
   base::MutexLock lock(mu_);
   tables_ = tables;
 }

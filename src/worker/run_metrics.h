@@ -9,20 +9,20 @@
 
 #include "base/mutex.h"
 #include "data/dataset.h"
+#include "fleet/embedded_tables.h"
 #include "fleet/worker.h"
 #include "metrics/counter.h"
 #include "metrics/exposition.h"
 #include "metrics/histogram.h"
 #include "train/report.h"
 #include "train/trainer.h"
-#include "worker/model_tables.h"
 
 namespace regatta::worker {
 
 class RunMetrics {
  public:
   // Parts of the run, shown from now on and until they are set to null. All but the last outlive this object.
-  void Show(const ModelTableSet* tables);
+  void Show(const fleet::EmbeddedTables* tables);
   void Show(const fleet::Worker* fleet);
   void Show(const data::Dataset* dataset);
 
@@ -44,7 +44,7 @@ class RunMetrics {
   std::atomic<double> loss_{NAN}, auc_{NAN}, samples_per_second_{0};
 
   mutable base::Mutex mu_;
-  const ModelTableSet* tables_ ABSL_GUARDED_BY(mu_) = nullptr;
+  const fleet::EmbeddedTables* tables_ ABSL_GUARDED_BY(mu_) = nullptr;
   const fleet::Worker* fleet_ ABSL_GUARDED_BY(mu_) = nullptr;
   const data::Dataset* dataset_ ABSL_GUARDED_BY(mu_) = nullptr;
 };

@@ -29,8 +29,8 @@ std::string Gigabytes(uint64_t bytes) { return absl::StrFormat("%.2f GB", static
 
 }  // namespace
 
-TrainRun::TrainRun(Job& job, train::Reporter& reporter) : job_(job), reporter_(reporter), team_(job.fleet.get()) {
-  if (!team_.alone()) progress_ = std::make_unique<JobProgress>(*job.fleet);
+TrainRun::TrainRun(Job& job, train::Reporter& reporter) : job_(job), reporter_(reporter), team_(job.fleet->team()) {
+  if (!team_.alone()) progress_ = std::make_unique<JobProgress>(*job.fleet->worker());
 }
 
 TrainRun::~TrainRun() {
@@ -81,7 +81,7 @@ absl::Status TrainRun::OpenRoot() {
 absl::Status TrainRun::Start() {
   RETURN_IF_ERROR(team_.AllWell("restore", team_.chief() ? Restore() : absl::OkStatus()));
   RETURN_IF_ERROR(ShareStart());
-  ASSIGN_OR_RETURN(comm::Communicator* const communicator, job_.StartCommunicator(first_step_));
+  ASSIGN_OR_RETURN(comm::Communicator* const communicator, job_.fleet->StartCommunicator(first_step_));
   trainer_ =
       std::make_unique<train::Trainer>(*job_.model, *communicator,
                                        train::TrainerOptions{.threads = static_cast<int>(job_.run.runner.thread_num),
@@ -160,7 +160,7 @@ absl::Status TrainRun::WarmStart() {
 
 void TrainRun::SayMemory() const {
   uint64_t row_bytes = 0;
-  for (const table::SparseTable* table : job_.tables.sparse()) row_bytes += EstimateRowBytes(*table);
+  for (const table::SparseTable* table : job_.embedded().sparse()) row_bytes += fleet::EstimateRowBytes(*table);
   LOG(INFO) << "memory: " << Gigabytes(metrics::ResidentBytes()) << " now, about " << row_bytes
             << " bytes more a distinct id (" << Gigabytes(row_bytes * 1'000'000) << " a million ids)";
   if (job_.run.runner.max_memory > 0)
@@ -244,7 +244,7 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
   report.bad_lines = data_.dataset->progress().bad_lines;
   reporter_.Epoch(report);
   if (job_.run.runner.dataset_debug) SayProfile(data_.dataset->progress(), report.seconds);
-  if (const uint64_t skipped = team_.alone() ? job_.tables.skipped_gradients() : 0; skipped > 0)
+  if (const uint64_t skipped = team_.alone() ? job_.embedded().skipped_gradients() : 0; skipped > 0)
     LOG(WARNING) << skipped << " row gradients so far held NaN or Inf and were skipped (runner.nan_policy)";
   absl::Status saved;
   if (team_.chief())
@@ -381,9 +381,10 @@ absl::Status TrainRun::CheckMemory() const {
   const uint64_t resident = metrics::ResidentBytes();
   const auto limit = static_cast<uint64_t>(job_.run.runner.max_memory);
   if (resident < limit) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the process holds ", Gigabytes(resident), ", the limit runner.max_memory is ", Gigabytes(limit),
-                   "; the tables have ", job_.tables.rows(), " rows. Raise the limit, or use a smaller dimension"));
+  const std::string rows = team_.alone() ? absl::StrCat("; the tables have ", job_.embedded().rows(), " rows") : "";
+  return absl::ResourceExhaustedError(absl::StrCat("the process holds ", Gigabytes(resident),
+                                                   ", the limit runner.max_memory is ", Gigabytes(limit), rows,
+                                                   ". Raise the limit, or use a smaller dimension"));
 }
 
 bool TrainRun::CheckpointIsDue() const {

@@ -8,13 +8,13 @@
 #include <optional>
 
 #include "base/status.h"
+#include "fleet/team.h"
 #include "table/checkpoint/save_root.h"
 #include "train/pass_meter.h"
 #include "train/report.h"
 #include "train/trainer.h"
 #include "worker/job.h"
 #include "worker/job_progress.h"
-#include "worker/team.h"
 
 namespace regatta::worker {
 
@@ -64,7 +64,7 @@ class TrainRun : private train::PassObserver {
 
   Job& job_;
   train::Reporter& reporter_;
-  Team team_;
+  fleet::Team team_;
   std::unique_ptr<JobProgress> progress_;    // null alone
   std::unique_ptr<train::Trainer> trainer_;  // from Start on
   JobData data_;

@@ -14,11 +14,11 @@ enum class EpochState : uint8_t { kRunning, kFinished };
 struct RunState {
   uint64_t epoch = 0;
   EpochState epoch_state = EpochState::kRunning;
-  base::DataPosition position;
+  base::DataPosition position = {};
   uint64_t step = 0;           // steps committed since the run began; the schedule's argument
   uint32_t lane_count = 1;     // fixed per job
   uint64_t settings_hash = 0;  // of all that decides which batch is batch k: seed, batch size, files, split
-  std::map<std::string, std::string> blobs;  // named bytes, e.g. the state of the metrics
+  std::map<std::string, std::string> blobs = {};  // named bytes, e.g. the state of the metrics
 
   friend bool operator==(const RunState&, const RunState&) = default;
 };

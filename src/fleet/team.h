@@ -8,19 +8,20 @@
 #include <string>
 
 #include "base/status.h"
-#include "fleet/worker.h"
 
-namespace regatta::worker {
+namespace regatta::fleet {
+
+class Worker;
 
 class Team {
  public:
   // Null: alone.
-  explicit Team(fleet::Worker* worker) : worker_(worker) {}
+  explicit Team(Worker* worker) : worker_(worker) {}
 
   bool alone() const { return worker_ == nullptr; }
   // The first worker keeps the saves and reports for all.
-  bool chief() const { return alone() || worker_->first(); }
-  int size() const { return alone() ? 1 : worker_->workers(); }
+  bool chief() const;
+  int size() const;
 
   // Everybody's payload under `name`, by rank. ABORTED where the first worker has left the job: nobody would save.
   absl::StatusOr<std::map<int, std::string>> Share(const std::string& name, const std::string& payload);
@@ -33,10 +34,10 @@ class Team {
   absl::Status AllWell(const std::string& name, const absl::Status& mine);
 
   void AskToStop();
-  bool stop_asked() const { return !alone() && worker_->stop_asked(); }
+  bool stop_asked() const;
 
  private:
-  fleet::Worker* const worker_;
+  Worker* const worker_;
 };
 
-}  // namespace regatta::worker
+}  // namespace regatta::fleet

@@ -1,6 +1,12 @@
-#include "worker/team.h"
+#include "fleet/team.h"
 
-namespace regatta::worker {
+#include "fleet/worker.h"
+
+namespace regatta::fleet {
+
+bool Team::chief() const { return alone() || worker_->first(); }
+
+int Team::size() const { return alone() ? 1 : worker_->workers(); }
 
 absl::StatusOr<std::map<int, std::string>> Team::Share(const std::string& name, const std::string& payload) {
   if (alone()) return std::map<int, std::string>{{0, payload}};
@@ -39,4 +45,6 @@ void Team::AskToStop() {
   if (!alone()) worker_->AskToStop();
 }
 
-}  // namespace regatta::worker
+bool Team::stop_asked() const { return !alone() && worker_->stop_asked(); }
+
+}  // namespace regatta::fleet

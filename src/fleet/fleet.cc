@@ -1,0 +1,202 @@
+#include "fleet/fleet.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "cluster/environment.h"
+#include "fleet/embedded_tables.h"
+#include "fleet/worker.h"
+#include "server/ps_server.h"
+#include "table/checkpoint/checkpoint_writer.h"
+#include "table/checkpoint/model_store.h"
+#include "table/checkpoint/save_list.h"
+
+namespace regatta::fleet {
+namespace {
+
+// What the place says of a worker.
+void FillPlace(const cluster::ClusterSpec& place, WorkerOptions& options) {
+  options.servers.clear();
+  size_t sparse_ports = 1;
+  for (int i = 0; i < static_cast<int>(place.servers.size()); ++i) {
+    const cluster::ServerPorts ports = cluster::PortsOfServer(place, i);
+    options.servers.push_back({ports.dense, ports.sparse});
+    sparse_ports = ports.sparse.size();
+  }
+  options.rank = place.index;
+  options.workers = place.workers;
+  options.sparse_lanes = std::max(options.sparse_lanes, static_cast<int>(sparse_ports));
+  if (!options.wait_timeout.has_value() && place.server_wait_timeout.has_value())
+    options.wait_timeout = std::chrono::duration<double>(*place.server_wait_timeout);
+}
+
+absl::Status Save(table::ModelStore& model, const std::string& dir, const table::RunState& run) {
+  const std::filesystem::path parent = std::filesystem::absolute(dir).lexically_normal().parent_path();
+  RETURN_IF_ERROR(base::MakeFolders(parent.string()));
+  ASSIGN_OR_RETURN(table::SaveContents contents, model.Contents());
+  contents.run = run;
+  return table::WriteCheckpoint(dir, contents);
+}
+
+absl::Status Load(table::ModelStore& model, const std::string& dir) {
+  ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(dir));
+  ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
+  return model.LoadFrom(reader, table::LoadKind::kTraining);
+}
+
+}  // namespace
+
+Fleet::Fleet(const cluster::ClusterSpec& place) : place_(place) {}
+
+Fleet::~Fleet() = default;
+
+absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Init(cluster::Network network) {
+  ASSIGN_OR_RETURN(const cluster::ClusterSpec place, cluster::ReadEnvironment(cluster::ProcessEnvironment(), network));
+  for (const std::string& note : place.notes) LOG(INFO) << note;
+  return Init(place);
+}
+
+absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Init(const cluster::UserDefinedRole& role) {
+  ASSIGN_OR_RETURN(const cluster::ClusterSpec place, cluster::MakeUserDefinedRole(role));
+  return Init(place);
+}
+
+absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Init(const cluster::ClusterSpec& place) {
+  RETURN_IF_ERROR(cluster::CheckAvailable(place));
+  return std::unique_ptr<Fleet>(new Fleet(place));
+}
+
+absl::Status Fleet::CheckServer(const char* verb) const {
+  if (is_server()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(verb, " is for servers, and this process is ",
+                                                    alone() ? "alone" : absl::StrCat("worker ", place_.index),
+                                                    ": ask is_server() first"));
+}
+
+absl::Status Fleet::CheckWorker(const char* verb) const {
+  if (is_worker()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(verb, " is for workers, and this process is server ", place_.index, ": ask is_worker() first"));
+}
+
+absl::Status Fleet::CheckReady(const char* verb) const {
+  RETURN_IF_ERROR(CheckWorker(verb));
+  if (worker_ != nullptr || embedded_ != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(verb, " comes after InitWorker"));
+}
+
+absl::Status Fleet::InitServer(const std::string& dir) {
+  RETURN_IF_ERROR(CheckServer("InitServer"));
+  if (server_ != nullptr) return absl::FailedPreconditionError("InitServer was called before");
+  server::ServerOptions options;
+  options.listen =
+      cluster::AllPorts(cluster::PortsFrom(place_.endpoint, place_.ports_num, place_.ports_num_for_sparse));
+  options.workers = place_.workers;
+  options.load = dir;
+  options.place = server::ServerPlace{place_.index, server_num()};
+  ASSIGN_OR_RETURN(server_, server::PsServer::Start(options));
+  return absl::OkStatus();
+}
+
+absl::Status Fleet::RunServer() {
+  RETURN_IF_ERROR(CheckServer("RunServer"));
+  if (server_ == nullptr) return absl::FailedPreconditionError("RunServer comes after InitServer");
+  return server_->Wait();
+}
+
+void Fleet::StopServer() {
+  if (server_ != nullptr) server_->Stop();
+}
+
+absl::Status Fleet::InitWorker(const WorkerOptions& options) {
+  RETURN_IF_ERROR(CheckWorker("InitWorker"));
+  if (worker_ != nullptr || embedded_ != nullptr) return absl::FailedPreconditionError("InitWorker was called before");
+  if (options.threads < 1)
+    return absl::InvalidArgumentError(absl::StrCat("threads: ", options.threads, " is not above 0"));
+  if (alone()) {
+    ASSIGN_OR_RETURN(embedded_, EmbeddedTables::Create(options.tables, options.nan_policy, options.threads));
+    return absl::OkStatus();
+  }
+  WorkerOptions placed = options;
+  FillPlace(place_, placed);
+  ASSIGN_OR_RETURN(worker_, Worker::Start(placed));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<comm::Communicator*> Fleet::StartCommunicator(uint64_t first_step) {
+  RETURN_IF_ERROR(CheckReady("StartCommunicator"));
+  if (communicating_) return absl::FailedPreconditionError("StartCommunicator was called before");
+  communicating_ = true;
+  if (alone()) return &embedded_->communicator();
+  return worker_->StartCommunicator(first_step);
+}
+
+absl::Status Fleet::BarrierWorker() {
+  RETURN_IF_ERROR(CheckReady("BarrierWorker"));
+  return alone() ? absl::OkStatus() : worker_->Barrier("barrier_worker");
+}
+
+template <typename Number>
+absl::Status Fleet::AllReduce(std::span<Number> numbers, Reduce how) {
+  RETURN_IF_ERROR(CheckReady("AllReduceWorker"));
+  if (alone()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto payloads,
+                   worker_->Gather("all_reduce_worker", EncodeNumbers(std::span<const Number>(numbers))));
+  return base::Annotate(ReduceNumbers(payloads, how, numbers), "AllReduceWorker");
+}
+
+template absl::Status Fleet::AllReduce(std::span<double>, Reduce);
+template absl::Status Fleet::AllReduce(std::span<int64_t>, Reduce);
+
+absl::StatusOr<std::vector<std::string>> Fleet::SplitFiles(const std::vector<std::string>& files,
+                                                           data::FileSplit split) const {
+  RETURN_IF_ERROR(CheckWorker("SplitFiles"));
+  return data::SplitFiles(files, place_.index, place_.workers, split);
+}
+
+table::ModelStore& Fleet::model() {
+  CHECK(worker_ != nullptr || embedded_ != nullptr) << "model() comes after InitWorker";
+  if (embedded_ != nullptr) return embedded_->model();
+  return worker_->model();
+}
+
+absl::Status Fleet::SavePersistables(const std::string& dir, const table::RunState& run) {
+  RETURN_IF_ERROR(CheckReady("SavePersistables"));
+  if (dir.empty()) return absl::InvalidArgumentError("SavePersistables: the folder has no name");
+  RETURN_IF_ERROR(team().AllWell("save_persistables begins", absl::OkStatus()));
+  return team().AllWell("save_persistables", is_first_worker() ? Save(model(), dir, run) : absl::OkStatus());
+}
+
+absl::Status Fleet::LoadModel(const std::string& dir) {
+  RETURN_IF_ERROR(CheckReady("LoadModel"));
+  if (communicating_)
+    return absl::FailedPreconditionError(
+        "LoadModel comes before training begins: steps under way and replicas would not know of it");
+  RETURN_IF_ERROR(team().AllWell("load_model begins", absl::OkStatus()));
+  return base::Annotate(team().AllWell("load_model", is_first_worker() ? Load(model(), dir) : absl::OkStatus()),
+                        "LoadModel");
+}
+
+absl::Status Fleet::Shrink(double threshold) {
+  return absl::UnimplementedError(absl::StrCat(
+      "Shrink(", threshold,
+      "): rows are dropped by their shows and clicks, which only Paddle's ctr accessor keeps and which this version "
+      "does not have; tables have the accessor 'plain', whose rows stay. What there is: fewer rows by leaving rare ids "
+      "out of the input, and smaller ones by a smaller dim or a rule with less state (docs/rules.md)"));
+}
+
+void Fleet::StopWorker(const absl::Status& why) {
+  if (worker_ != nullptr) worker_->Stop(why);
+}
+
+uint64_t Fleet::wire_bytes() const {
+  uint64_t bytes = 0;
+  for (int server = 0; worker_ != nullptr && server < worker_->servers(); ++server)
+    bytes += worker_->traffic(server).bytes_in.value() + worker_->traffic(server).bytes_out.value();
+  return bytes;
+}
+
+}  // namespace regatta::fleet

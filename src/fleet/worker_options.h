@@ -1,0 +1,42 @@
+// What a worker brings to its job: its tables, the mode, and how patient it is.
+// Thread-safety: plain values.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "client/server_address.h"
+#include "table/push_options.h"
+#include "table/table_config.h"
+
+namespace regatta::fleet {
+
+enum class Mode : uint8_t { kSync, kAsync, kHalfAsync, kGeo };
+const char* Name(Mode mode);
+
+struct WorkerOptions {
+  // The place. Fleet::InitWorker fills it in.
+  std::vector<client::ServerAddress> servers;
+  int rank = 0;
+  int workers = 1;
+
+  table::ModelConfig tables;
+  int threads = 1;
+  table::NanPolicy nan_policy = table::NanPolicy::kSkip;
+
+  // With servers only.
+  Mode mode = Mode::kAsync;
+  int sparse_lanes = 1;         // to each server
+  bool short_rows = false;      // sync, async, half_async: bfloat16 on the wire while training
+  uint64_t staleness = 4;       // async, half_async: pushes of a thread that are not acknowledged
+  int half_async_merge = 4;     // batches of one push
+  uint64_t geo_interval = 400;  // steps between two exchanges
+  bool shrink_on_loss = false;  // go on without a lost worker
+  std::optional<std::chrono::duration<double>> wait_timeout;  // for the others; nothing = 600 s
+  std::function<bool()> cancelled = [] { return false; };     // asked while it waits
+};
+
+}  // namespace regatta::fleet

@@ -1,0 +1,52 @@
+// A server's share of a model's tables: its range of virtual shards of every sparse table, its block of the dense
+// parameters.
+// Thread-safety: the tables are concurrent; LoadFrom comes before anybody uses them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
+#include "table/table_config.h"
+
+namespace regatta::server {
+
+// Which of a job's servers.
+struct ServerPlace {
+  int server = 0;
+  int servers = 1;
+  friend bool operator==(const ServerPlace&, const ServerPlace&) = default;
+};
+
+class TableShare {
+ public:
+  // Empty tables, at their initial values.
+  static absl::StatusOr<std::unique_ptr<TableShare>> Create(const table::ModelConfig& configs,
+                                                            const ServerPlace& place);
+  // Tables as a save has them, filled from it: for a server that starts before it has heard of a job.
+  static absl::StatusOr<std::unique_ptr<TableShare>> CreateFrom(const std::string& path, const ServerPlace& place);
+
+  const table::ModelConfig& configs() const { return configs_; }
+  const ServerPlace& place() const { return place_; }
+  int sparse_tables() const { return static_cast<int>(sparse_.size()); }
+  table::SparseTable& sparse(int i) const { return *sparse_[static_cast<size_t>(i)]; }
+  table::DenseTable& dense() const { return *dense_; }
+  uint64_t rows() const;
+
+  // Fills the share from a save of any number of servers. FAILED_PRECONDITION names every field in which they differ.
+  absl::Status LoadFrom(const std::string& path);
+
+ private:
+  TableShare(const table::ModelConfig& configs, const ServerPlace& place) : configs_(configs), place_(place) {}
+
+  const table::ModelConfig configs_;
+  const ServerPlace place_;
+  std::vector<std::unique_ptr<table::SparseTable>> sparse_;
+  std::unique_ptr<table::DenseTable> dense_;
+};
+
+}  // namespace regatta::server

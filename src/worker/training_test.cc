@@ -1,0 +1,163 @@
+#include "worker/training.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/mutex.h"
+#include "fleet/testing/run_fleet.h"
+#include "table/checkpoint/checkpoint_reader.h"
+#include "table/checkpoint/test_folder.h"
+#include "worker/worker_data.h"
+
+namespace regatta::worker {
+namespace {
+
+using fleet::Fleet;
+using table::TestFolder;
+using testing::Each;
+
+// A logit that is the sum of a sample's embeddings and a bias.
+class Sum : public model::Model {
+ public:
+  Sum() {
+    spec_.schema = data::CriteoSchema(2, 0);
+    spec_.AddEmbedding({.table = "embedding", .dim = 1, .init = model::Init::Uniform(1)});
+    spec_.AddDense("bias", {1}, model::Init::Constant(0));
+  }
+  model::Output Forward(const model::Input& in) const override {
+    return model::BinaryOutput(in.embeddings[0].sum(1) + in.dense[0], in.labels);
+  }
+};
+
+// Four files of 50 samples; a click where the first slot's id is even.
+void WriteData(const std::string& folder) {
+  for (int file = 0; file < 4; ++file) {
+    std::ofstream out(folder + "/part-" + std::to_string(file));
+    for (int i = 0; i < 50; ++i) out << "click:" << (i + file + 1) % 2 << " 1:" << i + file << " 2:" << i % 7 << "\n";
+  }
+}
+
+TrainingOptions Quiet() {
+  TrainingOptions options;
+  options.optimizer.sparse = {.name = "adagrad", .learning_rate = 1};
+  options.optimizer.dense = {.name = "adagrad", .learning_rate = 0.1};
+  options.worker.mode = fleet::Mode::kSync;
+  options.worker.wait_timeout = std::chrono::seconds(20);
+  options.print_interval = 0;
+  return options;
+}
+
+std::unique_ptr<Fleet> Alone() { return Fleet::Init(cluster::ClusterSpec{}).value(); }
+
+absl::StatusOr<std::unique_ptr<data::Dataset>> Open(const Fleet& fleet, const Sum& model, const std::string& folder) {
+  return OpenDataset(fleet, model, folder, {.batch_size = 10});
+}
+
+TEST(Training, AloneItLearnsSavesAndGoesOn) {
+  const TestFolder files, saves;
+  WriteData(files.path());
+  const Sum model;
+  const auto fleet = Alone();
+  const auto training = Training::Start(*fleet, model, Quiet()).value();
+  const auto data = Open(*fleet, model, files.path()).value();
+  const auto before = training->Evaluate(*data);
+  ASSERT_TRUE(before.ok()) << before.status();
+  for (int epoch = 0; epoch < 10; ++epoch) {
+    const auto report = training->TrainEpoch(*data);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->epoch, static_cast<uint64_t>(epoch));
+    EXPECT_EQ(report->metrics.samples, 200u);
+  }
+  EXPECT_EQ(training->epoch(), 10u);
+  EXPECT_EQ(training->step(), 200u);
+  const auto after = training->Evaluate(*data);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_LT(after->loss, 0.7 * before->loss);
+  EXPECT_GT(*after->metrics.auc, 0.95);
+  EXPECT_EQ(training->step(), 200u) << "an evaluation is no step";
+  ASSERT_EQ(training->Save(saves / "model"), absl::OkStatus());
+  const auto reader = table::CheckpointReader::Open(saves / "model");
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ(reader->manifest().run.epoch, 9u);
+  EXPECT_EQ(reader->manifest().run.epoch_state, table::EpochState::kFinished);
+  EXPECT_EQ(reader->manifest().run.step, 200u);
+
+  const auto other = Alone();
+  const auto again = Training::Start(*other, model, Quiet()).value();
+  ASSERT_EQ(other->LoadModel(saves / "model"), absl::OkStatus());
+  const auto loaded = again->Evaluate(*Open(*other, model, files.path()).value());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->metrics.auc, after->metrics.auc);
+  EXPECT_EQ(loaded->loss, after->loss);
+}
+
+TEST(Training, EveryWorkerReportsTheMetricsOfAll) {
+  const TestFolder files, saves;
+  WriteData(files.path());
+  const Sum model;
+  const auto alone = Alone();
+  const auto training = Training::Start(*alone, model, Quiet()).value();
+  const auto all = Open(*alone, model, files.path()).value();
+  ASSERT_EQ(training->TrainEpoch(*all).status(), absl::OkStatus());
+  ASSERT_EQ(training->Save(saves / "model"), absl::OkStatus());
+  const auto want = training->Evaluate(*all);
+  ASSERT_TRUE(want.ok()) << want.status();
+  EXPECT_NE(*want->metrics.auc, 0.5);
+
+  base::Mutex mu;
+  std::vector<train::EpochReport> evaluated, trained;
+  const auto ends = fleet::RunFleet({.servers = 2, .workers = 3}, [&](Fleet& fleet) -> absl::Status {
+    ASSIGN_OR_RETURN(const auto mine, Training::Start(fleet, model, Quiet()));
+    RETURN_IF_ERROR(fleet.LoadModel(saves / "model"));
+    ASSIGN_OR_RETURN(const auto data, Open(fleet, model, files.path()));
+    ASSIGN_OR_RETURN(const train::EpochReport first, mine->Evaluate(*data));
+    ASSIGN_OR_RETURN(const train::EpochReport second, mine->TrainEpoch(*data));
+    base::MutexLock lock(mu);
+    evaluated.push_back(first);
+    trained.push_back(second);
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(ends, Each(absl::OkStatus()));
+  ASSERT_EQ(evaluated.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(evaluated[i].metrics.samples, 200u);
+    EXPECT_DOUBLE_EQ(*evaluated[i].metrics.auc, *want->metrics.auc);
+    EXPECT_NEAR(evaluated[i].loss, want->loss, 1e-6);
+    EXPECT_EQ(trained[i].metrics.auc, trained[0].metrics.auc);
+    EXPECT_EQ(trained[i].loss, trained[0].loss);
+  }
+}
+
+TEST(Training, AStopAtOneWorkerEndsTheEpochOfAll) {
+  const TestFolder files;
+  WriteData(files.path());
+  const Sum model;
+  const auto ends = fleet::RunFleet({.servers = 1, .workers = 2}, [&](Fleet& fleet) -> absl::Status {
+    TrainingOptions options = Quiet();
+    if (fleet.worker_index() == 1) options.stop = [&fleet] { return fleet.wire_bytes() > 5000; };
+    ASSIGN_OR_RETURN(const auto training, Training::Start(fleet, model, options));
+    ASSIGN_OR_RETURN(const auto data, Open(fleet, model, files.path()));
+    for (int epoch = 0; epoch < 1'000'000; ++epoch) RETURN_IF_ERROR(training->TrainEpoch(*data).status());
+    return absl::OkStatus();
+  });
+  for (const absl::Status& end : ends) EXPECT_EQ(end.code(), absl::StatusCode::kCancelled) << end;
+}
+
+TEST(Training, AWorkerWithoutFilesTakesPart) {
+  const TestFolder files;
+  WriteData(files.path());
+  const Sum model;
+  const auto ends = fleet::RunFleet({.servers = 1, .workers = 5}, [&](Fleet& fleet) -> absl::Status {
+    ASSIGN_OR_RETURN(const auto training, Training::Start(fleet, model, Quiet()));
+    ASSIGN_OR_RETURN(const auto data, Open(fleet, model, files.path()));
+    ASSIGN_OR_RETURN(const train::EpochReport report, training->TrainEpoch(*data));
+    EXPECT_EQ(report.metrics.samples, 200u);
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(ends, Each(absl::OkStatus()));
+}
+
+}  // namespace
+}  // namespace regatta::worker

@@ -1,0 +1,36 @@
+#include "worker/worker_data.h"
+
+#include <glog/logging.h>
+
+#include "absl/strings/str_join.h"
+#include "data/empty_dataset.h"
+
+namespace regatta::worker {
+
+absl::StatusOr<std::vector<std::string>> FilesOfWorker(const fleet::Fleet& fleet, const std::string& path,
+                                                       data::FileSplit split) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, data::ExpandFiles(path));
+  ASSIGN_OR_RETURN(std::vector<std::string> files, fleet.SplitFiles(all, split));
+  if (fleet.alone()) return files;
+  LOG(INFO) << "worker " << fleet.worker_index() << " reads " << files.size() << " of " << all.size()
+            << " files: " << absl::StrJoin(files, ", ");
+  if (files.empty())
+    LOG(WARNING) << path << ": " << all.size() << " files are too few for " << fleet.worker_num()
+                 << " workers: none is left for worker " << fleet.worker_index()
+                 << ", which trains nothing; cut them with regatta data split";
+  return files;
+}
+
+absl::StatusOr<std::unique_ptr<data::Dataset>> OpenDataset(const fleet::Fleet& fleet, const model::Model& model,
+                                                           const std::string& path, data::DatasetOptions options,
+                                                           data::FileSplit split) {
+  ASSIGN_OR_RETURN(options.files, FilesOfWorker(fleet, path, split));
+  if (options.files.empty()) return std::make_unique<data::EmptyDataset>();
+  data::Schema schema = model.spec().schema;
+  if (!options.schema.weight_slot.empty()) schema.weight_slot = options.schema.weight_slot;
+  if (!options.schema.user_slot.empty()) schema.user_slot = options.schema.user_slot;
+  options.schema = std::move(schema);
+  return data::MakeDataset(options);
+}
+
+}  // namespace regatta::worker
