@@ -33,7 +33,8 @@ struct ClientOptions {
 
 class GrpcClient final : public PsClient {
  public:
-  // Waits for the servers, agrees with them on the job and opens the lanes.
+  // Waits for the servers, agrees with them on the job and opens the lanes. FAILED_PRECONDITION where they started from
+  // different saves: each would have its own part of another model.
   static absl::StatusOr<std::unique_ptr<GrpcClient>> Connect(const ClientOptions& options);
   ~GrpcClient() override;
 
@@ -55,6 +56,8 @@ class GrpcClient final : public PsClient {
   const wire::LaneMap& lanes() const { return map_; }
   Lane& lane(int server, int index) { return *lanes_[static_cast<size_t>(server)][static_cast<size_t>(index)]; }
   const table::ModelConfig& tables() const { return options_.tables; }
+  // The save that the servers started from; all zero where there is none.
+  const ps::LoadedSave& loaded() const { return loaded_; }
   const LaneTraffic& traffic() const { return traffic_; }
 
   enum class Reply { kNothing, kPayloads };
@@ -92,6 +95,7 @@ class GrpcClient final : public PsClient {
   wire::LaneMap map_;
   std::vector<Widths> widths_;
   int64_t dense_size_ = 0;
+  ps::LoadedSave loaded_;
   std::vector<NamedChannel> control_;  // a server each
   std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;
   LaneTraffic traffic_;

@@ -35,6 +35,7 @@ class HostedJob {
   table::SparseTable& sparse(int i) const { return tables_->sparse(i); }
   table::DenseTable& dense() const { return tables_->dense(); }
   uint64_t rows() const { return tables_->rows(); }
+  const std::optional<LoadedFrom>& loaded() const { return tables_->loaded(); }
   // Null unless the mode is sync.
   SyncStage* stage(int lane) const { return stages_.empty() ? nullptr : stages_[static_cast<size_t>(lane)].get(); }
 
