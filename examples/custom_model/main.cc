@@ -45,7 +45,7 @@ using Arguments = std::map<std::string, std::string>;
 constexpr char kHelp[] =
     "custom_model data=FOLDER [test=FOLDER] [save=FOLDER] [init=FOLDER] [mode=sync|async|half_async|geo]\n"
     "             [epochs=1] [threads=1] [batch=100] [slots=26] [dense=13] [dim=8] [rate=0.05]\n"
-    "Trains on the files of data=, split among the workers; saves after every epoch to save=/epoch_N.\n"
+    "Trains so many epochs on the files of data=, split among the workers; saves after every one to save=/epoch_N.\n"
     "init= is a save to go on from. The role comes from the environment, as with regatta train.\n";
 
 int Number(const Arguments& arguments, const std::string& name, int fallback) {
@@ -78,13 +78,13 @@ absl::Status Train(regatta::Fleet& fleet, const Arguments& arguments) {
 
   const regatta::DatasetOptions reading{.batch_size = Number(arguments, "batch", 100)};
   ASSIGN_OR_RETURN(const auto data, regatta::OpenDataset(fleet, model, Text(arguments, "data"), reading));
-  for (int epoch = 0; epoch < Number(arguments, "epochs", 1); ++epoch) {
+  for (int more = Number(arguments, "epochs", 1); more > 0; --more) {
     ASSIGN_OR_RETURN(const regatta::EpochReport report, training->TrainEpoch(*data));
     if (fleet.is_first_worker())
-      std::printf("epoch %d finished, use time=%d, auc of %d workers: %.6f\n", epoch, static_cast<int>(report.seconds),
-                  fleet.worker_num(), report.metrics.auc.value_or(0.5));
+      std::printf("epoch %d finished, use time=%d, auc of %d workers: %.6f\n", static_cast<int>(report.epoch),
+                  static_cast<int>(report.seconds), fleet.worker_num(), report.metrics.auc.value_or(0.5));
     if (arguments.contains("save"))
-      RETURN_IF_ERROR(training->Save(absl::StrCat(arguments.at("save"), "/epoch_", epoch)));
+      RETURN_IF_ERROR(training->Save(absl::StrCat(arguments.at("save"), "/epoch_", report.epoch)));
   }
   if (arguments.contains("test")) {
     ASSIGN_OR_RETURN(const auto test, regatta::OpenDataset(fleet, model, arguments.at("test"), reading));

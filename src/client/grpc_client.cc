@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
 #include "table/accessor/accessor.h"
 #include "table/checkpoint/schema_json.h"
 #include "table/dense_table.h"
@@ -92,6 +93,11 @@ void AppendKeys(wire::FrameWriter& writer, const ps::FrameHeader& header, size_t
   wire::AppendKeys(writer, KeysOf(keys, piece), header.sections(static_cast<int>(section)).key_bytes());
 }
 
+std::string Describe(const ps::LoadedSave& save) {
+  if (save.identity() == 0) return "no save";
+  return absl::StrFormat("a save of epoch %d, step %d (%016x)", save.epochs(), save.steps(), save.identity());
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const ClientOptions& options) {
@@ -140,6 +146,11 @@ absl::Status GrpcClient::Join() {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     const grpc::Status status = stubs_[server]->Connect(&context, request, &reply);
     if (!status.ok()) return base::Annotate(wire::FromGrpc(status), ServerName(static_cast<int>(server)));
+    if (server == 0) loaded_ = reply.loaded();
+    if (reply.loaded().identity() != loaded_.identity())
+      return absl::FailedPreconditionError(absl::StrCat(
+          ServerName(0), " started from ", Describe(loaded_), ", ", ServerName(static_cast<int>(server)), " from ",
+          Describe(reply.loaded()), "; start all servers from copies of one save, or from none"));
   }
   return absl::OkStatus();
 }

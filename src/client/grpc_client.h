@@ -36,7 +36,8 @@ struct ClientOptions {
 
 class GrpcClient final : public PsClient {
  public:
-  // Waits for the servers, agrees with them on the job and opens the lanes.
+  // Waits for the servers, agrees with them on the job and opens the lanes. FAILED_PRECONDITION where they started from
+  // different saves: each would have its own part of another model.
   static absl::StatusOr<std::unique_ptr<GrpcClient>> Connect(const ClientOptions& options);
   ~GrpcClient() override;
 
@@ -61,6 +62,8 @@ class GrpcClient final : public PsClient {
   int servers() const { return map_.servers; }
   const std::string& endpoint(int server) const { return control_[static_cast<size_t>(server)].endpoint; }
   const LaneTraffic& traffic(int server) const { return *traffic_[static_cast<size_t>(server)]; }
+  // The save that the servers started from; all zero where there is none.
+  const ps::LoadedSave& loaded() const { return loaded_; }
 
   enum class Reply { kNothing, kPayloads };
   // Meets the other workers under `name`: everybody's payload by rank (kPayloads), or an empty map.
@@ -101,6 +104,7 @@ class GrpcClient final : public PsClient {
   wire::LaneMap map_;
   std::vector<Widths> widths_;
   int64_t dense_size_ = 0;
+  ps::LoadedSave loaded_;
   std::vector<NamedChannel> control_;  // a server each
   std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;
   std::vector<std::unique_ptr<LaneTraffic>> traffic_;      // a server each

@@ -41,10 +41,12 @@ absl::Status Save(table::ModelStore& model, const std::string& dir, const table:
   return table::WriteCheckpoint(dir, contents);
 }
 
-absl::Status Load(table::ModelStore& model, const std::string& dir) {
+absl::Status Load(table::ModelStore& model, const std::string& dir, Fleet::Progress& progress) {
   ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(dir));
   ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
-  return model.LoadFrom(reader, table::LoadKind::kTraining);
+  RETURN_IF_ERROR(model.LoadFrom(reader, table::LoadKind::kTraining));
+  progress = {reader.manifest().run.FinishedEpochs(), reader.manifest().run.step};
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -123,6 +125,7 @@ absl::Status Fleet::InitWorker(const WorkerOptions& options) {
   WorkerOptions placed = options;
   FillPlace(place_, placed);
   ASSIGN_OR_RETURN(worker_, Worker::Start(placed));
+  loaded_ = {worker_->loaded_epochs(), worker_->loaded_steps()};
   return absl::OkStatus();
 }
 
@@ -176,8 +179,13 @@ absl::Status Fleet::LoadModel(const std::string& dir) {
     return absl::FailedPreconditionError(
         "LoadModel comes before training begins: steps under way and replicas would not know of it");
   RETURN_IF_ERROR(team().AllWell("load_model begins", absl::OkStatus()));
-  return base::Annotate(team().AllWell("load_model", is_first_worker() ? Load(model(), dir) : absl::OkStatus()),
-                        "LoadModel");
+  Progress found;
+  const absl::Status mine = is_first_worker() ? Load(model(), dir, found) : absl::OkStatus();
+  RETURN_IF_ERROR(base::Annotate(team().AllWell("load_model", mine), "LoadModel"));
+  ASSIGN_OR_RETURN(found.epochs, team().Most("epochs of load_model", found.epochs));
+  ASSIGN_OR_RETURN(found.steps, team().Most("steps of load_model", found.steps));
+  loaded_ = found;
+  return absl::OkStatus();
 }
 
 absl::Status Fleet::Shrink(double threshold) {

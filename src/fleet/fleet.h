@@ -93,6 +93,13 @@ class Fleet {
   // Waits for the servers and the other workers and agrees with them on the job; alone it makes the tables. The place
   // in `options` is filled in here. Every worker calls it, once.
   absl::Status InitWorker(const WorkerOptions& options);
+  // Where the save had come to that the tables were loaded from, by InitServer or LoadModel: epochs finished, steps
+  // made. Zero where they were not. After InitWorker.
+  struct Progress {
+    uint64_t epochs = 0;
+    uint64_t steps = 0;
+  };
+  const Progress& loaded() const { return loaded_; }
   // The communicator of the mode, for a trainer. `first_step` is where the steps go on. Once, after LoadModel.
   absl::StatusOr<comm::Communicator*> StartCommunicator(uint64_t first_step = 0);
 
@@ -150,6 +157,7 @@ class Fleet {
   std::unique_ptr<server::PsServer> server_;
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<EmbeddedTables> embedded_;
+  Progress loaded_;
   bool communicating_ = false;
 };
 

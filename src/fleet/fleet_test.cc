@@ -237,6 +237,40 @@ TEST(Fleet, AJobGoesOnFromASaveAsIfItHadNotStopped) {
   EXPECT_EQ(filled.dense, straight.dense);
 }
 
+TEST(Fleet, WorkersKnowHowFarTheLoadedSaveHadCome) {
+  const TestFolder folder;
+  const auto save = [&](const std::string& name, const table::RunState& run) {
+    const auto fleet = Alone();
+    EXPECT_EQ(Joined(*fleet), absl::OkStatus());
+    EXPECT_EQ(fleet->loaded().steps, 0u);
+    EXPECT_EQ(fleet->SavePersistables(folder / name, run), absl::OkStatus());
+  };
+  save("done", {.epoch = 3, .epoch_state = table::EpochState::kFinished, .step = 77});
+  save("other", {.epoch = 3, .epoch_state = table::EpochState::kFinished, .step = 78});
+  const auto ask = [&](const FleetJob& job, const std::string& load) {
+    return RunFleet(job, [&](Fleet& fleet) -> absl::Status {
+      RETURN_IF_ERROR(Joined(fleet));
+      if (!load.empty()) RETURN_IF_ERROR(fleet.LoadModel(load));
+      EXPECT_EQ(fleet.loaded().epochs, 4u);
+      EXPECT_EQ(fleet.loaded().steps, 77u);
+      return absl::OkStatus();
+    });
+  };
+  EXPECT_THAT(ask({.servers = 2, .workers = 2, .init = folder / "done"}, ""), Each(absl::OkStatus()));
+  EXPECT_THAT(ask({.servers = 2, .workers = 2}, folder / "done"), Each(absl::OkStatus()));
+  // Servers that hold parts of two models are found out.
+  const std::vector<std::string> endpoints{FreeEndpoint(0), FreeEndpoint(1)};
+  for (const std::string second : {"", "other"}) {
+    const auto a = MakeFleet(cluster::Role::kServer, 0, 1, endpoints);
+    const auto b = MakeFleet(cluster::Role::kServer, 1, 1, endpoints);
+    ASSERT_EQ(a->InitServer(folder / "done"), absl::OkStatus());
+    ASSERT_EQ(b->InitServer(second.empty() ? "" : folder / second), absl::OkStatus());
+    const auto worker = MakeFleet(cluster::Role::kWorker, 0, 1, endpoints);
+    EXPECT_THAT(Joined(*worker).message(),
+                AllOf(HasSubstr("a save of epoch 4, step 77"), HasSubstr(second.empty() ? "no save" : "step 78")));
+  }
+}
+
 TEST(Fleet, ASaveThatDoesNotFitIsRefusedFieldByField) {
   const TestFolder folder;
   RunJob({.servers = 1, .workers = 1}, 1, folder / "save");

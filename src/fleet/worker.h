@@ -26,6 +26,10 @@ class Worker {
   int workers() const { return options_.workers; }
   bool first() const { return options_.rank == 0; }
 
+  // Where the save that the servers started from had come to; zero where there is none.
+  uint64_t loaded_epochs() const { return client_->loaded().epochs(); }
+  uint64_t loaded_steps() const { return client_->loaded().steps(); }
+
   // The communicator; `first_step` is where a resumed run's steps go on. Once.
   absl::StatusOr<comm::Communicator*> StartCommunicator(uint64_t first_step);
 

@@ -41,6 +41,7 @@ class HostedJob {
   uint64_t rows() const { return tables_->rows(); }
   // The virtual shards that this server has.
   wire::Range shards() const;
+  const std::optional<LoadedFrom>& loaded() const { return tables_->loaded(); }
   // Null unless the mode is sync.
   SyncStage* stage(int lane) const { return stages_.empty() ? nullptr : stages_[static_cast<size_t>(lane)].get(); }
 

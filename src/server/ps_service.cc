@@ -97,6 +97,11 @@ grpc::Status PsService::Connect(grpc::ServerContext*, const ps::ConnectRequest* 
     RETURN_IF_ERROR(job->roster().Join(ToIdentity(request->worker())));
     reply->set_incarnation(incarnation_);
     reply->set_rows(job->rows());
+    if (const auto& loaded = job->loaded(); loaded.has_value()) {
+      reply->mutable_loaded()->set_epochs(loaded->epochs);
+      reply->mutable_loaded()->set_steps(loaded->steps);
+      reply->mutable_loaded()->set_identity(loaded->identity);
+    }
     return absl::OkStatus();
   };
   const absl::Status status = join();

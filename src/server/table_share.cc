@@ -1,7 +1,9 @@
 #include "server/table_share.h"
 
 #include "absl/strings/str_join.h"
+#include "base/hash.h"
 #include "table/checkpoint/checkpoint_reader.h"
+#include "table/checkpoint/manifest.h"
 #include "table/checkpoint/save_list.h"
 #include "table/checkpoint/schema_difference.h"
 #include "wire/lanes.h"
@@ -76,7 +78,10 @@ absl::Status TableShare::LoadFrom(const std::string& path) {
   std::vector<std::vector<float>> states(static_cast<size_t>(dense_->state_count()), values);
   RETURN_IF_ERROR(reader.ReadDense(0, begin, values));
   for (uint32_t i = 0; i < states.size(); ++i) RETURN_IF_ERROR(reader.ReadDense(i + 1, begin, states[i]));
-  return dense_->Load(values, states, reader.manifest().dense->updates);
+  RETURN_IF_ERROR(dense_->Load(values, states, reader.manifest().dense->updates));
+  const table::RunState& run = reader.manifest().run;
+  loaded_ = LoadedFrom{run.FinishedEpochs(), run.step, base::HashBytes(table::FormatManifest(reader.manifest()))};
+  return absl::OkStatus();
 }
 
 }  // namespace regatta::server

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct ServerPlace {
   friend bool operator==(const ServerPlace&, const ServerPlace&) = default;
 };
 
+// What a share was loaded from.
+struct LoadedFrom {
+  uint64_t epochs = 0;    // that training had finished
+  uint64_t steps = 0;     // that it had made
+  uint64_t identity = 0;  // a hash of the manifest: copies of one save have the same
+};
+
 class TableShare {
  public:
   // Empty tables, at their initial values.
@@ -36,6 +44,7 @@ class TableShare {
   table::SparseTable& sparse(int i) const { return *sparse_[static_cast<size_t>(i)]; }
   table::DenseTable& dense() const { return *dense_; }
   uint64_t rows() const;
+  const std::optional<LoadedFrom>& loaded() const { return loaded_; }
 
   // Fills the share from a save of any number of servers. FAILED_PRECONDITION names every field in which they differ.
   absl::Status LoadFrom(const std::string& path);
@@ -47,6 +56,7 @@ class TableShare {
   const ServerPlace place_;
   std::vector<std::unique_ptr<table::SparseTable>> sparse_;
   std::unique_ptr<table::DenseTable> dense_;
+  std::optional<LoadedFrom> loaded_;
 };
 
 }  // namespace regatta::server

@@ -1,5 +1,7 @@
 #include "worker/training.h"
 
+#include <algorithm>
+
 #include "worker/model_tables.h"
 
 namespace regatta::worker {
@@ -14,18 +16,13 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Start(fleet::Fleet& fleet, c
 }
 
 Training::Training(fleet::Fleet& fleet, const model::Model& model, const TrainingOptions& options)
-    : fleet_(fleet),
-      model_(model),
-      options_(options),
-      reporter_(train::ReportStyle::kLines, train::ReportAuc::kYes),
-      epoch_(options.first_epoch),
-      step_(options.first_step) {}
+    : fleet_(fleet), model_(model), options_(options), reporter_(train::ReportStyle::kLines, train::ReportAuc::kYes) {}
 
 Training::~Training() = default;
 
 absl::Status Training::StartTrainer() {
   if (trainer_ != nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(comm::Communicator* const communicator, fleet_.StartCommunicator(step_));
+  ASSIGN_OR_RETURN(comm::Communicator* const communicator, fleet_.StartCommunicator(step()));
   trainer_ = std::make_unique<train::Trainer>(
       model_, *communicator,
       train::TrainerOptions{.threads = options_.worker.threads, .clip_by_norm = options_.optimizer.clip_by_norm});
@@ -35,11 +32,11 @@ absl::Status Training::StartTrainer() {
 // A pass that any worker stopped is over for all: CANCELLED.
 absl::StatusOr<train::PassEnd> Training::RunPass(data::Dataset& dataset, base::StepKind kind) {
   RETURN_IF_ERROR(StartTrainer());
-  const uint64_t last = epoch_ > 0 ? epoch_ - 1 : 0;
-  meter_ = std::make_unique<train::PassMeter>(kind == base::StepKind::kTrain ? epoch_ : last);
-  ASSIGN_OR_RETURN(const train::PassEnd end, trainer_->RunPass(dataset, kind, {.pass = epoch_}, step_, *this));
+  const uint64_t last = std::max<uint64_t>(epoch(), 1) - 1;
+  meter_ = std::make_unique<train::PassMeter>(kind == base::StepKind::kTrain ? epoch() : last);
+  ASSIGN_OR_RETURN(const train::PassEnd end, trainer_->RunPass(dataset, kind, {.pass = epoch()}, step(), *this));
   ASSIGN_OR_RETURN(const bool stopped, fleet_.team().Any("end of pass", !end.complete));
-  if (stopped) return absl::CancelledError(absl::StrCat("stopped in epoch ", epoch_));
+  if (stopped) return absl::CancelledError(absl::StrCat("stopped in epoch ", epoch()));
   return end;
 }
 
@@ -62,8 +59,8 @@ absl::StatusOr<train::EpochReport> Training::Report(const char* what, const data
 absl::StatusOr<train::EpochReport> Training::TrainEpoch(data::Dataset& dataset) {
   ASSIGN_OR_RETURN(const train::PassEnd end, RunPass(dataset, base::StepKind::kTrain));
   ASSIGN_OR_RETURN(const train::EpochReport report, Report("epoch", dataset));
-  ASSIGN_OR_RETURN(step_, fleet_.team().Most("steps of the pass", step_ + end.position.low));
-  ++epoch_;
+  ASSIGN_OR_RETURN(step_, fleet_.team().Most("steps of the pass", step() + end.position.low));
+  epoch_ = epoch() + 1;
   return report;
 }
 
@@ -74,9 +71,9 @@ absl::StatusOr<train::EpochReport> Training::Evaluate(data::Dataset& dataset) {
 
 absl::Status Training::Save(const std::string& dir) {
   table::RunState run;
-  run.epoch = epoch_ > 0 ? epoch_ - 1 : 0;
-  run.epoch_state = epoch_ > 0 ? table::EpochState::kFinished : table::EpochState::kRunning;
-  run.step = step_;
+  run.epoch = std::max<uint64_t>(epoch(), 1) - 1;
+  run.epoch_state = epoch() > 0 ? table::EpochState::kFinished : table::EpochState::kRunning;
+  run.step = step();
   return fleet_.SavePersistables(dir, run);
 }
 
@@ -90,7 +87,7 @@ train::PassObserver::Wish Training::AfterStep(const Step& step) {
 absl::Status Training::AtPause(const base::DataPosition&) { return absl::OkStatus(); }
 
 absl::Status Training::OnBadLoss(const data::Batch& batch, absl::Status status) {
-  return base::Annotate(status, absl::StrCat("epoch ", epoch_, ", batch ", batch.index));
+  return base::Annotate(status, absl::StrCat("epoch ", epoch(), ", batch ", batch.index));
 }
 
 bool Training::StopAsked() {

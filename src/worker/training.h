@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -36,9 +37,10 @@ struct TrainingOptions {
   uint64_t seed = 12345;        // of initial values
 
   uint64_t print_interval = 100;  // batches between two lines on stdout; 0 = no lines, of epochs neither
-  // Where training goes on, for a model that was loaded: what shuffling and learning-rate schedules count from.
-  uint64_t first_epoch = 0;
-  uint64_t first_step = 0;
+  // What shuffling and learning-rate schedules count from; nothing = where the save had come to that the model was
+  // loaded from (Fleet::loaded), or 0. Say 0 to begin a schedule anew on loaded weights.
+  std::optional<uint64_t> first_epoch;
+  std::optional<uint64_t> first_step;
   // Asked after every step and while others or data are awaited, by several threads at once: true ends the epoch, of
   // all workers, with CANCELLED.
   std::function<bool()> stop = [] { return false; };
@@ -58,8 +60,9 @@ class Training : private train::PassObserver {
   // Fleet::SavePersistables with where training is.
   absl::Status Save(const std::string& dir);
 
-  uint64_t epoch() const { return epoch_; }  // epochs done, those before first_epoch included
-  uint64_t step() const { return step_; }    // steps done, those before first_step included
+  // Epochs and steps done, those of a save that was loaded included.
+  uint64_t epoch() const { return epoch_.value_or(options_.first_epoch.value_or(fleet_.loaded().epochs)); }
+  uint64_t step() const { return step_.value_or(options_.first_step.value_or(fleet_.loaded().steps)); }
 
  private:
   Training(fleet::Fleet& fleet, const model::Model& model, const TrainingOptions& options);
@@ -78,8 +81,8 @@ class Training : private train::PassObserver {
   train::Reporter reporter_;
   std::unique_ptr<train::Trainer> trainer_;  // from the first pass on: the model may be loaded until then
   std::unique_ptr<train::PassMeter> meter_;
-  uint64_t epoch_;
-  uint64_t step_;
+  std::optional<uint64_t> epoch_;  // from the first pass on
+  std::optional<uint64_t> step_;
 };
 
 }  // namespace regatta::worker

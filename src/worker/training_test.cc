@@ -130,6 +130,33 @@ TEST(Training, EveryWorkerReportsTheMetricsOfAll) {
   }
 }
 
+// So many epochs of two workers with servers that start from `init`; saved to `dir`.
+void TrainWithServers(int epochs, const std::string& init, const std::string& files, const std::string& dir) {
+  const Sum model;
+  TrainingOptions options = Quiet();
+  options.optimizer.schedule = {.name = "exponential", .decay_steps = 3, .decay_rate = 0.9};
+  const auto ends = fleet::RunFleet({.servers = 2, .workers = 2, .init = init}, [&](Fleet& fleet) -> absl::Status {
+    ASSIGN_OR_RETURN(const auto training, Training::Start(fleet, model, options));
+    ASSIGN_OR_RETURN(
+        const auto data,
+        OpenDataset(fleet, model, files,
+                    {.kind = data::DatasetKind::kInMemory, .batch_size = 10, .shuffle = data::Shuffle::kLocal}));
+    for (int epoch = 0; epoch < epochs; ++epoch) RETURN_IF_ERROR(training->TrainEpoch(*data).status());
+    return training->Save(dir);
+  });
+  EXPECT_THAT(ends, Each(absl::OkStatus()));
+}
+
+TEST(Training, SchedulesAndShufflesGoOnFromASaveToo) {
+  const TestFolder files, saves;
+  WriteData(files.path());
+  TrainWithServers(2, "", files.path(), saves / "straight");
+  TrainWithServers(1, "", files.path(), saves / "half");
+  TrainWithServers(1, saves / "half", files.path(), saves / "rest");
+  EXPECT_NE(table::FilesIn(saves / "half"), table::FilesIn(saves / "straight"));
+  EXPECT_EQ(table::FilesIn(saves / "rest"), table::FilesIn(saves / "straight")) << "every byte, the manifest included";
+}
+
 TEST(Training, AStopAtOneWorkerEndsTheEpochOfAll) {
   const TestFolder files;
   WriteData(files.path());

@@ -20,6 +20,7 @@ struct RunState {
   uint64_t settings_hash = 0;  // of all that decides which batch is batch k: seed, batch size, files, split
   std::map<std::string, std::string> blobs = {};  // named bytes, e.g. the state of the metrics
 
+  uint64_t FinishedEpochs() const { return epoch + (epoch_state == EpochState::kFinished ? 1 : 0); }
   friend bool operator==(const RunState&, const RunState&) = default;
 };
 
