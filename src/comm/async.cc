@@ -7,7 +7,8 @@ namespace regatta::comm {
 Async::Async(client::PsClient& client, int threads, uint64_t window)
     : client_(client),
       window_(window),
-      dense_(client, {.merge = window == 0 ? 1 : static_cast<uint64_t>(threads),
+      // Two steps of a lone thread are merged, too: a server's time goes to the dense parameters otherwise.
+      dense_(client, {.merge = window == 0 ? 1 : std::max(static_cast<uint64_t>(threads), (window + 1) / 2),
                       .window = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads),
                       .fetch = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)}) {
   for (int t = 0; t < threads; ++t) {
