@@ -10,7 +10,7 @@ from cluster import BIN, ClusterTest, free_port, main
 
 BUILD = BIN.parent
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "custom_model"
-LEARNT = 0.70  # of a ceiling of 0.83; guessing is 0.5
+LEARNT = 0.65  # of a ceiling of 0.83; guessing is 0.5. Seen: 0.745 alone, 0.704 in sync, 0.74 to 0.78 in async
 
 
 def run(command, **kwargs):
@@ -69,10 +69,10 @@ class CustomModelTest(ClusterTest):
         self.started.append(process)
         return process
 
-    def assert_learnt(self, output, bound=LEARNT):
+    def assert_learnt(self, output):
         found = re.search(r"test auc: (0\.\d+), loss: .*, 4000 samples", output)  # of all workers
         self.assertIsNotNone(found, output[-2000:])
-        self.assertGreater(float(found[1]), bound)
+        self.assertGreater(float(found[1]), LEARNT)
 
     def test_the_installed_files_know_nothing_of_where_they_were_built(self):
         here = [str(BUILD), str(EXAMPLE.parents[1]), str(self.home)]
@@ -110,7 +110,7 @@ class CustomModelTest(ClusterTest):
     def test_the_launcher_starts_it_in_both_roles(self):
         out = run([self.prefix / "bin" / "regatta", "launch", "--server_num=1", "--worker_num=2", "--",
                    *self.arguments("mode=async", f"test={self.data}/test", "epochs=5")], cwd=self.folder, env=self.env)
-        self.assert_learnt(out, bound=0.65)  # no two runs are alike: 0.74 to 0.78 were seen
+        self.assert_learnt(out)
         self.assertIn("Server listening on", self.log("log/serverlog.0"))
 
 
