@@ -70,9 +70,10 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& optio
   client.cancelled = options.cancelled;
   ASSIGN_OR_RETURN(auto connected, client::GrpcClient::Connect(client));
   std::unique_ptr<Worker> worker(new Worker(options, std::move(connected)));
-  RETURN_IF_ERROR(
-      worker->client_->Gather("all workers are here", "", client::GrpcClient::Reply::kNothing, options.wait_timeout)
-          .status());
+  RETURN_IF_ERROR(worker->client_
+                      ->Gather("all workers are here", "", client::GrpcClient::Reply::kNothing, options.wait_timeout,
+                               options.cancelled)
+                      .status());
   return worker;
 }
 
