@@ -1,6 +1,7 @@
 #include "client/grpc_client.h"
 
 #include <glog/logging.h>
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/create_channel.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@ namespace regatta::client {
 namespace {
 
 constexpr std::chrono::milliseconds kBeat(2000);
+constexpr std::chrono::milliseconds kLook(200);
 constexpr size_t kFrameBytes = 16 << 20;  // larger requests are split
 constexpr uint32_t kFrameKeys = wire::kMaxKeysAFrame / 2;
 
@@ -345,7 +347,8 @@ void GrpcClient::BeginPass(const StepTag& tag, Call& call) { SendMark(ps::BEGIN,
 void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(ps::LEAVE, tag, call); }
 
 absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string& name, const std::string& payload,
-                                                              Reply reply, std::chrono::duration<double> timeout) {
+                                                              Reply reply, std::chrono::duration<double> timeout,
+                                                              const std::function<bool()>& cancelled) {
   ps::GatherRequest request;
   *request.mutable_worker() = options_.worker;
   request.set_name(name);
@@ -354,7 +357,14 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
   request.set_timeout(timeout.count());
   ps::GatherReply answer;
   grpc::ClientContext context;
-  const grpc::Status status = stubs_.front()->Gather(&context, request, &answer);
+  grpc::Status status;
+  grpc::CompletionQueue queue;
+  const auto call = stubs_.front()->AsyncGather(&context, request, &queue);
+  call->Finish(&answer, &status, nullptr);
+  void* tag = nullptr;
+  bool done = false;
+  while (queue.AsyncNext(&tag, &done, std::chrono::system_clock::now() + kLook) == grpc::CompletionQueue::TIMEOUT)
+    if (cancelled()) context.TryCancel();
   if (!status.ok()) return base::Annotate(wire::FromGrpc(status), absl::StrCat(ServerName(0), ": '", name, "'"));
   std::map<int, std::string> payloads;
   for (int i = 0; i < answer.payloads_size() && i < answer.ranks_size(); ++i)

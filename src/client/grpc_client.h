@@ -67,9 +67,11 @@ class GrpcClient final : public PsClient {
 
   enum class Reply { kNothing, kPayloads };
   // Meets the other workers under `name`: everybody's payload by rank (kPayloads), or an empty map.
-  // DEADLINE_EXCEEDED names who has not come within `timeout` (0 = wait as long as the others live).
-  absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload, Reply reply,
-                                                    std::chrono::duration<double> timeout = {});
+  // DEADLINE_EXCEEDED names who has not come within `timeout` (0 = wait as long as the others live); CANCELLED when
+  // `cancelled` says so, which is asked now and then.
+  absl::StatusOr<std::map<int, std::string>> Gather(
+      const std::string& name, const std::string& payload, Reply reply, std::chrono::duration<double> timeout = {},
+      const std::function<bool()>& cancelled = [] { return false; });
   // What the heartbeat carries from now on; worker 0 gets that of all workers that are there back.
   void SetProgress(const Progress& progress);
   std::map<int, Progress> progress() const;

@@ -75,7 +75,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& optio
   ASSIGN_OR_RETURN(auto connected, client::GrpcClient::Connect(client));
   std::unique_ptr<Worker> worker(new Worker(options, std::move(connected)));
   RETURN_IF_ERROR(
-      worker->client_->Gather("all workers are here", "", client::GrpcClient::Reply::kNothing, wait_timeout).status());
+      worker->client_
+          ->Gather("all workers are here", "", client::GrpcClient::Reply::kNothing, wait_timeout, options.cancelled)
+          .status());
   return worker;
 }
 

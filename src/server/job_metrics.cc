@@ -41,8 +41,8 @@ void CollectSkew(const HostedJob& job, metrics::Exposition& out) {
     out.Counter("regatta_server_lane_keys_total", "Keys pulled and pushed, by sparse lane.",
                 Value(traffic.lane_keys[lane]), {{"lane", absl::StrCat(lane)}});
   out.Gauge("regatta_server_shard_skew",
-            "Keys pulled from the busiest virtual shard over the mean of this server's shards, from a sixteenth of the "
-            "pulls; 0 before the first.",
+            "Keys pulled from the busiest virtual shard over the mean of this server's shards, from every 64th "
+            "pull of a lane; 0 before the first.",
             traffic.shards.Skew(job.shards()));
 }
 

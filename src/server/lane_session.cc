@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kCountShardsEvery = 16;  // pulls
+constexpr uint64_t kCountShardsEvery = 64;  // pulls
 
 uint64_t NanosSince(Clock::time_point start) {
   return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());

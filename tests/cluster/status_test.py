@@ -109,7 +109,8 @@ class RunningJobTest(FleetJob):
         for name in ("w0", "w1"):
             metrics = self.scrape(name)
             self.assertGreater(metrics["regatta_worker_samples_total"], 100)
-            self.assertEqual(metrics["regatta_worker_samples_total"], 10 * metrics["regatta_worker_steps_total"])
+            self.assertTrue(9 * metrics["regatta_worker_steps_total"] < metrics["regatta_worker_samples_total"]
+                            <= 10 * metrics["regatta_worker_steps_total"])  # batches of 10, the last of an epoch less
             self.assertTrue(0 < metrics["regatta_worker_loss"] < 1)
             self.assertTrue(0 < metrics["regatta_worker_auc"] <= 1)
             for part in ("read", "pull", "compute", "commit"):
@@ -236,17 +237,32 @@ class UsageTest(FleetJob):
         alone.send_signal(signal.SIGTERM)
         self.ends(alone, 143, "alone.log", 20)
 
-    def test_launch_gives_every_process_a_port(self):
-        self.make_job(files=2, copies=400)
-        while True:  # three ports in a row
+    @staticmethod
+    def three_ports():
+        while True:
             first = free_port()
             try:
                 for port in range(first, first + 3):
                     with socket.socket() as probe:
                         probe.bind(("127.0.0.1", port))
-                break
+                return first
             except (OSError, OverflowError):
                 continue
+
+    def test_launch_names_the_process_whose_port_is_taken(self):
+        self.make_job(files=2)
+        first = self.three_ports()
+        with socket.create_server(("127.0.0.1", first + 2)):
+            start = time.monotonic()
+            _, err = self.run_regatta("launch", "--server_num=1", "--worker_num=2", f"--metrics_port={first}", "--",
+                                      "train", "-m", "config.yaml", code=2, env=self.env)
+        self.assertIn(f"--metrics_port {first + 2}: cannot listen", err)
+        self.assertLess(time.monotonic() - start, 20)  # the worker that waits for the other one is stopped, not killed
+        self.assertNotIn("killing", err)
+
+    def test_launch_gives_every_process_a_port(self):
+        self.make_job(files=2, copies=400)
+        first = self.three_ports()
         launch = self.role("launch.log", "launch", "--server_num=1", "--worker_num=2", f"--metrics_port={first}", "--",
                            "train", "-m", "config.yaml", "-o", "runner.split_file_list=True", "-o",
                            "runner.epochs=1000")
