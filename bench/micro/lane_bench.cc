@@ -403,13 +403,24 @@ void Costs(int rounds) {
 }  // namespace
 }  // namespace regatta::bench
 
+// lane_bench [--quick] [pull | workers | costs]: one part of it, for a profile.
 int main(int argc, char** argv) {
-  const bool quick = argc > 1 && std::string_view(argv[1]) == "--quick";
+  bool quick = false;
+  std::string_view part;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--quick") {
+      quick = true;
+    } else {
+      part = argv[i];
+    }
+  }
+  const auto wanted = [part](std::string_view name) { return part.empty() || part == name; };
   regatta::base::KeepFreedMemory();
   FLAGS_minloglevel = 1;
   google::InitGoogleLogging(argv[0]);
-  bool ok = regatta::bench::PullRow(quick ? 5 : 15);
-  ok &= regatta::bench::LightWorkersRow(quick ? 3 : 7);
-  regatta::bench::Costs(quick ? 1 : 5);
+  bool ok = true;
+  if (wanted("pull")) ok &= regatta::bench::PullRow(quick ? 5 : 15);
+  if (wanted("workers")) ok &= regatta::bench::LightWorkersRow(quick ? 3 : 7);
+  if (wanted("costs")) regatta::bench::Costs(quick ? 1 : 5);
   return ok ? 0 : 1;
 }

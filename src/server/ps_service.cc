@@ -16,6 +16,7 @@ namespace regatta::server {
 namespace {
 
 constexpr size_t kMaxPayloadBytes = 32 << 20;
+constexpr size_t kMaxProgressBytes = 64 << 10;
 constexpr size_t kMaxNameBytes = 256;
 
 Identity ToIdentity(const ps::WorkerId& worker) {
@@ -169,6 +170,8 @@ grpc::Status PsService::Heartbeat(grpc::ServerContext*, const ps::HeartbeatReque
                                   ps::HeartbeatReply* reply) {
   const auto hosted = JobOf(request->worker());
   if (!hosted.ok()) return wire::ToGrpc(hosted.status());
+  if (request->progress().ByteSizeLong() > kMaxProgressBytes)  // fields that this version does not know
+    return wire::ToGrpc(absl::ResourceExhaustedError("the heartbeat is too long"));
   Roster& roster = (*hosted)->roster();
   roster.Heard(ToIdentity(request->worker()), request->progress());
   if (request->stopping()) roster.AskToStop();

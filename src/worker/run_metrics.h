@@ -21,7 +21,7 @@ namespace regatta::worker {
 
 class RunMetrics {
  public:
-  // Parts of the run, shown from now on and until they are set to null. All but the last outlive this object.
+  // Parts of the run, shown from now on. Before one goes it is set to null, or the exporter has ended.
   void Show(const fleet::EmbeddedTables* tables);
   void Show(const fleet::Worker* fleet);
   void Show(const data::Dataset* dataset);
