@@ -12,13 +12,13 @@ import math
 class Costs:
     """Processor seconds, by default those of docs/scale.md."""
 
-    compute: float = 22.2e-3  # a batch: parsing, model, planning, as the embedded process does them
-    server_message: float = 35e-6  # a request and its reply, in the server
-    server_key: float = 80e-9  # of a pull and a push, in the server
-    server_dense: float = 2.0e-9  # a dense parameter of an exchange, in the server
-    worker_message: float = 35e-6
-    worker_key: float = 30e-9
-    worker_dense: float = 1.5e-9
+    compute: float = 20.1e-3  # a batch: parsing, model, planning, as the embedded process does them
+    server_message: float = 32e-6  # a request and its reply, in the server
+    server_key: float = 75e-9  # of a pull and a push, in the server
+    server_dense: float = 1.8e-9  # a dense parameter pushed or fetched, in the server
+    worker_message: float = 19e-6
+    worker_key: float = 45e-9
+    worker_dense: float = 1.1e-9
 
 
 @dataclasses.dataclass
@@ -47,19 +47,19 @@ def step(mode, machines, job, machine, costs):
     key_bytes = 2 * job.key_bytes + 2 * job.width * job.float_bytes
     dense_bytes = job.dense * job.float_bytes
     # Exchanges a batch. A step of sync is a batch of every thread.
-    sparse, push, fetch = 1.0, 1 / threads, 1 / (threads * job.staleness)
+    sparse, push, fetch = 1.0, 1 / max(threads, 2), 1 / (threads * job.staleness)
     if mode == "sync":
         sparse, push, fetch = 1 / threads, 1 / threads, 1 / threads
     elif mode == "half_async":
         sparse, push, fetch = 1 / job.staleness, 1 / job.staleness, 1 / job.staleness
     elif mode == "geo":
         sparse, push, fetch = 1 / job.geo_step, 1 / job.geo_step, 1 / job.geo_step
-    keys = job.keys * (1 if mode in ("async",) else merged(mode, threads, job))
+    keys = job.keys * merged(mode, threads, job)
     messages = machines * (2 * sparse + push + fetch)
     cpu = costs.compute
     cpu += messages * (costs.server_message + costs.worker_message)
     cpu += keys * sparse * (costs.server_key + costs.worker_key)
-    cpu += job.dense * (push + fetch) / 2 * (costs.server_dense + costs.worker_dense)
+    cpu += job.dense * (push + fetch) * (costs.server_dense + costs.worker_dense)
     remote = (machines - 1) / machines  # what does not stay on the machine
     traffic = (keys * sparse * key_bytes + dense_bytes * (push + fetch)) * remote
     waiting = 0.0
@@ -71,7 +71,7 @@ def step(mode, machines, job, machine, costs):
 
 def merged(mode, threads, job):
     """Distinct keys of a merged push over those of a batch: ids are log-uniform, so that they grow as a power."""
-    batches = {"sync": threads, "half_async": job.staleness, "geo": job.geo_step}[mode]
+    batches = {"sync": threads, "async": 1, "half_async": job.staleness, "geo": job.geo_step}[mode]
     return batches ** 0.75
 
 
@@ -80,10 +80,7 @@ def throughput(mode, machines, job, machine, costs):
     cpu, traffic, waiting = step(mode, machines, job, machine, costs)
     by_cpu = machine.cores / (cpu + waiting * machine.cores)
     by_network = machine.gigabits * 1e9 / 8 / traffic if traffic else math.inf
-    # The dense block of a server is updated by one thread at a time.
-    updates = (job.dense / machines) * costs.server_dense * machines
-    by_dense = math.inf if mode in ("geo",) else machine.cores / max(updates, 1e-12)
-    batches, why = min((by_cpu, "processor"), (by_network, "network"), (by_dense, "dense updates"))
+    batches, why = min((by_cpu, "processor"), (by_network, "network"))
     return batches * machines * job.samples, why
 
 
@@ -100,8 +97,8 @@ def main():
     args = parser.parse_args()
     take = lambda group: group(**{f.name: getattr(args, f.name) for f in dataclasses.fields(group)})
     costs, job, machine = take(Costs), take(Job), take(Machine)
-    print(f"{machine.cores} cores and {machine.gigabits:g} Gbit/s a machine; a job of CTR-DNN's shape. A model, not a measurement.")
-    print("| mode | " + " | ".join(f"{n} machines" for n in args.machines) + " |")
+    print(f"{machine.cores} cores and {machine.gigabits:g} Gbit/s a machine, CTR-DNN. A model, not a measurement.")
+    print("| mode | " + " | ".join(f"{n} machine{'s' if n > 1 else ''}" for n in args.machines) + " |")
     print("|---|" + "---|" * len(args.machines))
     for mode in ("sync", "async", "half_async", "geo"):
         cells = []

@@ -1,4 +1,4 @@
-// regatta-pserver as a process of its own, on the cores that this one is pinned to.
+// A server as a process of its own, on the cores that this one is pinned to.
 #pragma once
 
 #include <glog/logging.h>
@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,18 +20,21 @@ namespace regatta::bench {
 
 class ServerProcess {
  public:
-  explicit ServerProcess(int workers) {
+  // A parameter server.
+  explicit ServerProcess(int workers)
+      : ServerProcess((Here().parent_path().parent_path() / "bin" / "regatta-pserver").string(), [=](int port) {
+          return std::vector<std::string>{"--port=" + std::to_string(port), "--ports_num=1", "--ports_num_for_sparse=0",
+                                          "--num_gradient_servers=" + std::to_string(workers)};
+        }) {}
+  // Any other program that listens on the port that its arguments name.
+  ServerProcess(const std::string& program, const std::function<std::vector<std::string>(int port)>& arguments) {
     auto lease = launch::PortLease::Take();
     CHECK(lease.ok()) << lease.status();
     const int port = lease->port();
     lease->Release();
     endpoint_ = "127.0.0.1:" + std::to_string(port);
-    const std::string program =
-        (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin" / "regatta-pserver")
-            .string();
-    const std::vector<std::string> words{program, "--port=" + std::to_string(port), "--ports_num=1",
-                                         "--ports_num_for_sparse=0",
-                                         "--num_gradient_servers=" + std::to_string(workers)};
+    std::vector<std::string> words = arguments(port);
+    words.insert(words.begin(), program);
     pid_ = fork();
     CHECK_GE(pid_, 0);
     if (pid_ != 0) return;
@@ -42,6 +46,8 @@ class ServerProcess {
     execv(program.c_str(), argv.data());
     _exit(127);
   }
+  // This program's file.
+  static std::filesystem::path Here() { return std::filesystem::read_symlink("/proc/self/exe"); }
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
   ~ServerProcess() {

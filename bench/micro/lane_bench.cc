@@ -22,7 +22,6 @@
 #include "bench/measure.h"
 #include "bench/server_process.h"
 #include "fleet/worker.h"
-#include "server/ps_server.h"
 #include "wire/raw_service.h"
 #include "wire/transport.h"
 
@@ -76,15 +75,12 @@ fleet::WorkerOptions WorkerAt(const std::string& endpoint, int rank, int workers
 
 // ---- One pull ----
 
-// Pulls through a worker's own lanes from a server in this process, four under way.
+// Pulls through a worker's own lanes, four under way.
 class Pulls {
  public:
-  Pulls() : batches_(Batches(16, 1)) {
-    auto server = server::PsServer::Start({.listen = {"127.0.0.1:0"}, .workers = 1});
-    CHECK(server.ok()) << server.status();
-    server_ = *std::move(server);
+  Pulls() : batches_(Batches(16, 1)), server_(1) {
     client::ClientOptions options;
-    options.servers = {{server_->endpoints(), {}}};
+    options.servers = {{{server_.endpoint()}, {}}};
     options.worker.set_incarnation(1);
     options.job.set_mode("async");
     options.job.set_workers(1);
@@ -135,7 +131,7 @@ class Pulls {
   }
 
   const std::vector<base::GroupedKeys> batches_;
-  std::unique_ptr<server::PsServer> server_;
+  ServerProcess server_;
   std::unique_ptr<client::GrpcClient> client_;
   std::vector<float> rows_[kInFlight];
   base::RowsView<float> views_[kInFlight];
@@ -149,24 +145,43 @@ grpc::ByteBuffer Bytes(size_t count) {
 }
 
 // A stream that answers requests of one size with replies of another and looks at neither.
+class BareService final : public wire::RawService {
+ public:
+  grpc::Status RawLane(grpc::ServerContext*, wire::LaneStream* stream) override {
+    const grpc::ByteBuffer reply = Bytes(kReplyBytes);
+    grpc::ByteBuffer request;
+    while (stream->Read(&request)) stream->Write(reply);
+    return grpc::Status::OK;
+  }
+};
+
+// The process that a BareStream starts; ends with it.
+int ServeBare(const std::string& port) {
+  BareService service;
+  grpc::ServerBuilder builder;
+  wire::ConfigureServer(builder);
+  builder.AddListeningPort("127.0.0.1:" + port, grpc::InsecureServerCredentials());
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  CHECK(server != nullptr);
+  server->Wait();
+  return 0;
+}
+
 class BareStream {
  public:
-  BareStream() {
-    int port = 0;
-    grpc::ServerBuilder builder;
-    wire::ConfigureServer(builder);
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    CHECK(server_ != nullptr);
-    const auto channel = grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port),
-                                                   grpc::InsecureChannelCredentials(), wire::ClientArguments());
+  BareStream()
+      : server_(ServerProcess::Here().string(), [](int port) {
+          return std::vector<std::string>{"serve-bare", std::to_string(port)};
+        }) {
+    const auto channel =
+        grpc::CreateCustomChannel(server_.endpoint(), grpc::InsecureChannelCredentials(), wire::ClientArguments());
+    CHECK(channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(20)));
     stream_ = wire::OpenLane(channel, &context_);
   }
   ~BareStream() {
     stream_->WritesDone();
     stream_->Finish();
-    server_->Shutdown();
   }
 
   double Run(int count) {
@@ -189,18 +204,8 @@ class BareStream {
   }
 
  private:
-  class Service final : public wire::RawService {
-   public:
-    grpc::Status RawLane(grpc::ServerContext*, wire::LaneStream* stream) override {
-      const grpc::ByteBuffer reply = Bytes(kReplyBytes);
-      grpc::ByteBuffer request;
-      while (stream->Read(&request)) stream->Write(reply);
-      return grpc::Status::OK;
-    }
-  };
-  Service service_;
+  ServerProcess server_;
   const grpc::ByteBuffer request_ = Bytes(kRequestBytes);
-  std::unique_ptr<grpc::Server> server_;
   grpc::ClientContext context_;
   std::unique_ptr<wire::LaneCall> stream_;
 };
@@ -405,6 +410,7 @@ void Costs(int rounds) {
 
 // lane_bench [--quick] [pull | workers | costs]: one part of it, for a profile.
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "serve-bare") return regatta::bench::ServeBare(argv[2]);
   bool quick = false;
   std::string_view part;
   for (int i = 1; i < argc; ++i) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/testing/variables.h"
 
 namespace regatta::cluster {
 namespace {
@@ -15,16 +16,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
-
-using Variables = std::map<std::string, std::string>;
-
-Getenv From(Variables variables) {
-  return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    if (found == variables.end()) return std::nullopt;
-    return found->second;
-  };
-}
 
 Variables With(Variables variables, const Variables& more) {
   for (const auto& [name, value] : more) variables[name] = value;

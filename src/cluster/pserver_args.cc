@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string_view>
 
-#include "base/nearest.h"
+#include "base/command_line.h"
 #include "cluster/endpoint.h"
 #include "cluster/network.h"
 
@@ -68,13 +68,7 @@ absl::Status Unexpected(const CLI::App& app, const std::string& word) {
     if (name == later)
       return absl::UnimplementedError(absl::StrCat("regatta pserver: ", later, " is not available yet"));
   }
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
-  const std::string nearest = base::NearestName(name, names);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "regatta pserver: unexpected '", word, "'",
-      nearest.empty() ? "; regatta pserver --help shows the options" : absl::StrCat("; did you mean ", nearest, "?")));
+  return base::UnexpectedWord(app, word);
 }
 
 absl::Status TakeFlags(const Flags& flags, const Getenv& getenv, PserverArgs& args) {
@@ -119,15 +113,8 @@ absl::StatusOr<PserverArgs> ParsePserverArgs(int argc, const char* const* argv, 
   app.footer(kFooter);
   app.allow_extras();
   AddOptions(app, flags, args);
-  try {
-    app.parse(static_cast<int>(dashes - argv), argv);
-  } catch (const CLI::CallForHelp&) {
-    args.help = app.help();
-    return args;
-  } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("regatta pserver: ", error.what(), "; regatta pserver --help shows the options"));
-  }
+  ASSIGN_OR_RETURN(args.help, base::ParseWords(app, static_cast<int>(dashes - argv), argv));
+  if (!args.help.empty()) return args;
   for (const std::string& word : app.remaining()) return Unexpected(app, word);
   if (!flags.from_environment && dashes != end) return Unexpected(app, "--");
   RETURN_IF_ERROR(flags.from_environment ? TakeRole(flags, getenv, args) : TakeFlags(flags, getenv, args));

@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "cluster/testing/variables.h"
+
 namespace regatta::cluster {
 namespace {
 
@@ -12,16 +14,9 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-using Variables = std::map<std::string, std::string>;
-
 absl::StatusOr<PserverArgs> Parse(std::vector<const char*> words, const Variables& variables = {}) {
   words.insert(words.begin(), "regatta-pserver");
-  return ParsePserverArgs(static_cast<int>(words.size()), words.data(),
-                          [&variables](const std::string& name) -> std::optional<std::string> {
-                            const auto found = variables.find(name);
-                            if (found == variables.end()) return std::nullopt;
-                            return found->second;
-                          });
+  return ParsePserverArgs(static_cast<int>(words.size()), words.data(), From(variables));
 }
 
 std::string ErrorOf(std::vector<const char*> words, const Variables& variables = {}) {

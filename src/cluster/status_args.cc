@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/nearest.h"
+#include "base/command_line.h"
 #include "cluster/endpoint.h"
 #include "cluster/network.h"
 
@@ -18,16 +18,6 @@ constexpr char kFooter[] =
     "  watch -n 2 regatta status --servers=127.0.0.1:36200\n"
     "Exit codes: 0 every server answered, 1 one did not (it is named), 2 wrong usage. docs/observing.md explains the "
     "columns.";
-
-absl::Status Unexpected(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
-  const std::string nearest = base::NearestName(word.substr(0, word.find('=')), names);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "regatta status: unexpected '", word, "'",
-      nearest.empty() ? "; regatta status --help shows the options" : absl::StrCat("; did you mean ", nearest, "?")));
-}
 
 absl::StatusOr<std::vector<Endpoint>> ServersOf(const std::string& list, const Getenv& getenv) {
   if (!list.empty()) {
@@ -58,16 +48,9 @@ absl::StatusOr<StatusArgs> ParseStatusArgs(int argc, const char* const* argv, co
       ->capture_default_str()
       ->type_name("SECONDS");
   app.add_flag("--insecure", insecure, "allow servers outside this machine: the network is trusted");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    args.help = app.help();
-    return args;
-  } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("regatta status: ", error.what(), "; regatta status --help shows the options"));
-  }
-  for (const std::string& word : app.remaining()) return Unexpected(app, word);
+  ASSIGN_OR_RETURN(args.help, base::ParseWords(app, argc, argv));
+  if (!args.help.empty()) return args;
+  RETURN_IF_ERROR(base::CheckNothingRemains(app));
   ASSIGN_OR_RETURN(const std::vector<Endpoint> servers, ServersOf(list, getenv));
   ASSIGN_OR_RETURN(const Network network, ReadNetwork(getenv, insecure ? Network::kTrusted : Network::kLoopbackOnly));
   for (const Endpoint& server : servers)

@@ -5,21 +5,16 @@
 
 #include <map>
 
+#include "cluster/testing/variables.h"
+
 namespace regatta::cluster {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Variables = std::map<std::string, std::string>;
-
 absl::StatusOr<StatusArgs> Parse(std::vector<const char*> words, const Variables& variables = {}) {
   words.insert(words.begin(), "--status");
-  return ParseStatusArgs(static_cast<int>(words.size()), words.data(),
-                         [&](const std::string& name) -> std::optional<std::string> {
-                           const auto found = variables.find(name);
-                           if (found == variables.end()) return std::nullopt;
-                           return found->second;
-                         });
+  return ParseStatusArgs(static_cast<int>(words.size()), words.data(), From(variables));
 }
 
 std::string ErrorOf(std::vector<const char*> words, const Variables& variables = {}) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cluster/environment.h"
+#include "cluster/testing/variables.h"
 
 namespace regatta::launch {
 namespace {
@@ -21,12 +22,7 @@ std::map<std::string, std::string> Map(const PlannedProcess& process) {
 
 // What the process would read of itself.
 cluster::ClusterSpec Read(const PlannedProcess& process) {
-  const auto spec =
-      cluster::ReadEnvironment([variables = Map(process)](const std::string& name) -> std::optional<std::string> {
-        const auto found = variables.find(name);
-        if (found == variables.end()) return std::nullopt;
-        return found->second;
-      });
+  const auto spec = cluster::ReadEnvironment(cluster::From(Map(process)));
   EXPECT_TRUE(spec.ok()) << spec.status();
   return spec.value_or(cluster::ClusterSpec{});
 }

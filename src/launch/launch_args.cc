@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/str_replace.h"
-#include "base/nearest.h"
+#include "base/command_line.h"
 
 namespace regatta::launch {
 namespace {
@@ -134,17 +134,6 @@ void AddOptions(CLI::App& app, LaunchArgs& args, Texts& texts) {
   app.add_flag("--insecure", texts.insecure, "allow addresses outside this machine: the network is trusted");
 }
 
-absl::Status Unexpected(const CLI::App& app, const Name& name, const std::string& word) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
-  const std::string nearest = base::NearestName(word.substr(0, word.find('=')), names);
-  return absl::InvalidArgumentError(absl::StrCat(name.program, ": unexpected '", word, "'",
-                                                 nearest.empty()
-                                                     ? absl::StrCat("; ", name.program, " --help shows the options")
-                                                     : absl::StrCat("; did you mean ", nearest, "?")));
-}
-
 absl::Status TakeList(const Name& name, const char* flag, const std::string& text, const char* count_flag, int& count,
                       std::vector<cluster::Endpoint>& list) {
   absl::StatusOr<std::vector<cluster::Endpoint>> parsed = cluster::ParseEndpoints(text);
@@ -192,16 +181,12 @@ absl::StatusOr<LaunchArgs> ParseLaunchArgs(Flavour flavour, int argc, const char
   app.footer(name.footer);
   app.allow_extras();
   AddOptions(app, args, texts);
-  try {
-    app.parse(start, argv);
-  } catch (const CLI::CallForHelp&) {
-    args.help = absl::StrReplaceAll(app.help(), {{"[OPTIONS]", name.usage}});
+  ASSIGN_OR_RETURN(const std::string help, base::ParseWords(app, start, argv));
+  if (!help.empty()) {
+    args.help = absl::StrReplaceAll(help, {{"[OPTIONS]", name.usage}});
     return args;
-  } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name.program, ": ", error.what(), "; ", name.program, " --help shows the options"));
   }
-  for (const std::string& word : app.remaining()) return Unexpected(app, name, word);
+  RETURN_IF_ERROR(base::CheckNothingRemains(app));
   RETURN_IF_ERROR(TakePlaces(name, texts, args));
   if (args.command.empty()) {
     return absl::InvalidArgumentError(

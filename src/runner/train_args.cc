@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
+#include "base/command_line.h"
 #include "base/nearest.h"
 
 namespace regatta::runner {
@@ -41,15 +42,6 @@ const VerbText& TextOf(Verb verb) {
   for (const VerbText& text : kVerbs)
     if (text.verb == verb) return text;
   return kVerbs[0];
-}
-
-// Names the nearest option for each word that CLI11 did not take.
-std::string Suggest(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  const std::string nearest = base::NearestName(word.substr(0, word.find('=')), names);
-  return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
 }
 
 // `text` as one word of a POSIX shell.
@@ -121,19 +113,9 @@ absl::StatusOr<TrainArgs> ParseTrainArgs(Verb verb, int argc, const char* const*
   app.footer(text.footer);
   app.allow_extras();
   AddOptions(app, verb, args, is_cloud);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    args.help = app.help();
-    return args;
-  } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("regatta ", text.name, ": ", error.what(), "; regatta ", text.name, " --help shows the options"));
-  }
-  for (const std::string& word : app.remaining()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("regatta ", text.name, ": unexpected '", word, "'", Suggest(app, word)));
-  }
+  ASSIGN_OR_RETURN(args.help, base::ParseWords(app, argc, argv));
+  if (!args.help.empty()) return args;
+  RETURN_IF_ERROR(base::CheckNothingRemains(app));
   if (args.config.empty() && !args.keys) {
     return absl::InvalidArgumentError(absl::StrCat("regatta ", text.name, ": no configuration; try: regatta ",
                                                    text.name, " -m models/rank/dnn/config.yaml"));

@@ -173,15 +173,17 @@ absl::Status LaneSession::CheckSections(const wire::FrameReader& frame) const {
   return absl::OkStatus();
 }
 
-// All keys are looked at before any is used: a request is applied whole or not at all.
-absl::Status LaneSession::ReadKeys(wire::FrameReader& frame, const ps::Section& section,
+// All keys of a push are looked at before any is used: it is applied whole or not at all. Of a pull the ends are
+// enough: the table's walk refuses shards that descend, and a walk that fails has changed nothing.
+absl::Status LaneSession::ReadKeys(wire::FrameReader& frame, const ps::Section& section, KeyCheck check,
                                    std::vector<base::Key>& keys) const {
   const size_t first = keys.size();
   const size_t key_bytes = section.key_bytes() == 0 ? sizeof(base::Key) : section.key_bytes();
   keys.resize(first + section.keys());
   RETURN_IF_ERROR(wire::ReadKeys(frame, key_bytes, std::span(keys).subspan(first)));
   int64_t least = shards_.begin;
-  for (size_t i = first; i < keys.size(); ++i) {
+  const size_t stride = check == KeyCheck::kAll ? 1 : std::max<size_t>(section.keys(), 2) - 1;
+  for (size_t i = first; i < keys.size(); i += stride) {
     const int64_t shard = base::ShardOf(keys[i]);
     if (shard < least || shard >= shards_.end)
       return absl::InvalidArgumentError(absl::StrCat("key ", keys[i], " is of virtual shard ", shard, ", where ", least,
@@ -202,7 +204,7 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
   for (const ps::Section& section : header.sections()) {
     std::vector<base::Key>& table_keys = keys_[section.table()];
     table_keys.clear();
-    RETURN_IF_ERROR(ReadKeys(frame, section, table_keys));
+    RETURN_IF_ERROR(ReadKeys(frame, section, KeyCheck::kEnds, table_keys));
     bytes += size_t{section.keys()} * static_cast<size_t>(job_.sparse(section.table()).pull_width()) *
              wire::FloatBytes(header.precision());
     keys += section.keys();
@@ -274,7 +276,7 @@ absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::S
                                                      job_.sparse(table.table).config().name, ", which takes ",
                                                      table.width));
     }
-    absl::Status status = ReadKeys(frame, section, table.keys);
+    absl::Status status = ReadKeys(frame, section, KeyCheck::kAll, table.keys);
     if (status.ok()) {
       const size_t floats = size_t{section.keys()} * section.width();
       const size_t first = table.rows.size();
@@ -455,7 +457,7 @@ LaneSession::Reply LaneSession::LoadRows(wire::FrameReader& frame) {
     return absl::InvalidArgumentError(absl::StrCat("rows of ", section.width(), " floats for table ",
                                                    table.config().name, ", whose rows have ", table.row_width()));
   std::vector<base::Key> keys;
-  RETURN_IF_ERROR(ReadKeys(frame, section, keys));
+  RETURN_IF_ERROR(ReadKeys(frame, section, KeyCheck::kAll, keys));
   const size_t floats = keys.size() * section.width();
   if (frame.body_left() != floats * sizeof(float)) return absl::InvalidArgumentError("rows are missing");
   std::vector<float> rows(floats);

@@ -42,7 +42,9 @@ class LaneSession {
   Reply LoadDense(wire::FrameReader& frame);
 
   absl::Status CheckSections(const wire::FrameReader& frame) const;
-  absl::Status ReadKeys(wire::FrameReader& frame, const ps::Section& section, std::vector<base::Key>& keys) const;
+  enum class KeyCheck { kAll, kEnds };
+  absl::Status ReadKeys(wire::FrameReader& frame, const ps::Section& section, KeyCheck check,
+                        std::vector<base::Key>& keys) const;
   absl::Status AppendSections(wire::FrameReader& frame, int (table::SparseTable::*width)() const);
   absl::Status ApplyPart();
   absl::Status ReadBlock(wire::FrameReader& frame);

@@ -92,6 +92,7 @@ TEST_F(LaneSessionTest, RefusesWhatDoesNotAddUp) {
             static_cast<int>(absl::StatusCode::kResourceExhausted));
   std::vector<base::Key> wrong(keys_.keys().rbegin(), keys_.keys().rend());
   EXPECT_EQ(Ask(Sections(ps::PUSH, 0, 4, kSmallDim), Bytes(wrong, 4 * kSmallDim)).code, kInvalid) << "shards descend";
+  EXPECT_EQ(Ask(Sections(ps::PULL, 0, 4, kSmallDim), Bytes(wrong)).code, kInvalid) << "shards descend";
   EXPECT_EQ(Ask(Sections(ps::PUSH_DENSE, 0, 4, kSmallDim), body).code, kInvalid) << "a dense verb on a sparse lane";
   EXPECT_EQ(Ask(Sections(ps::HELLO, 0, 4, kSmallDim), body).code, kInvalid);
   ps::FrameHeader dense;
@@ -103,7 +104,7 @@ TEST_F(LaneSessionTest, RefusesWhatDoesNotAddUp) {
   read.set_shard(99);
   EXPECT_EQ(Ask(read, "", 1).code, kInvalid) << "no such array";
   EXPECT_EQ(job_->rows(), 0u) << "nothing of it was applied";
-  EXPECT_EQ(job_->traffic().refused.value(), 10u);
+  EXPECT_EQ(job_->traffic().refused.value(), 11u);
 }
 
 TEST_F(LaneSessionTest, ServesNobodyWhoHasLeft) {
