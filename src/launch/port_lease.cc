@@ -25,7 +25,8 @@ int FirstOutgoingPort() {
   return first;
 }
 
-// A socket bound to 127.0.0.1:port (0: any), or -1. Without SO_REUSEADDR: a port that lingers is not free.
+// A socket bound to 127.0.0.1:port (0: any), or -1. SO_REUSEADDR comes after the bind: a port that lingers is not free,
+// but one that is held may be listened on by whoever sets it too.
 int Bind(int port, int& bound) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
@@ -35,7 +36,9 @@ int Bind(int port, int& bound) {
   address.sin_port = htons(static_cast<uint16_t>(port));
   socklen_t size = sizeof address;
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (bind(fd, generic, size) != 0 || getsockname(fd, generic, &size) != 0) {
+  const int on = 1;
+  if (bind(fd, generic, size) != 0 || getsockname(fd, generic, &size) != 0 ||
+      setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) {
     close(fd);
     return -1;
   }
@@ -61,10 +64,8 @@ absl::StatusOr<PortLease> PortLease::Take() {
 
 PortLease::PortLease(PortLease&& other) noexcept : fd_(std::exchange(other.fd_, -1)), port_(other.port_) {}
 
-PortLease::~PortLease() { Release(); }
-
-void PortLease::Release() {
-  if (fd_ >= 0) close(std::exchange(fd_, -1));
+PortLease::~PortLease() {
+  if (fd_ >= 0) close(fd_);
 }
 
 }  // namespace regatta::launch

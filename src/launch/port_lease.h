@@ -1,6 +1,6 @@
-// A free port of 127.0.0.1, held by a bound socket until the process that will listen on it is about to start.
-// Ports outside the kernel's range for outgoing connections are preferred: nobody is given one of those by accident in
-// the moment between Release and the child's own bind.
+// A free port of 127.0.0.1, held by a bound socket as long as the lease lives: the kernel gives it to nobody else, and a
+// server, which sets SO_REUSEADDR as gRPC does, can listen on it, die and listen again. Ports outside the kernel's range
+// for outgoing connections are preferred.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -16,8 +16,6 @@ class PortLease {
   ~PortLease();
 
   int port() const { return port_; }
-  // Gives the port back; afterwards anyone may bind it.
-  void Release();
 
  private:
   PortLease(int fd, int port) : fd_(fd), port_(port) {}

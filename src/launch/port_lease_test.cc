@@ -12,8 +12,12 @@
 namespace regatta::launch {
 namespace {
 
-bool CanListen(int port) {
+enum class Reuse { kNo, kYes };
+
+bool CanListen(int port, Reuse reuse) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  const int on = reuse == Reuse::kYes ? 1 : 0;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -23,7 +27,7 @@ bool CanListen(int port) {
   return ok;
 }
 
-TEST(PortLease, PortsAreDifferentHeldAndFreeAfterRelease) {
+TEST(PortLease, PortsAreDifferentAndHeldForWhoReusesAddresses) {
   std::vector<PortLease> leases;
   std::set<int> ports;
   for (int i = 0; i < 50; ++i) {
@@ -33,11 +37,13 @@ TEST(PortLease, PortsAreDifferentHeldAndFreeAfterRelease) {
     leases.push_back(*std::move(lease));
   }
   EXPECT_EQ(ports.size(), 50u);
-  for (PortLease& lease : leases) {
-    EXPECT_FALSE(CanListen(lease.port()));
-    lease.Release();
-    EXPECT_TRUE(CanListen(lease.port()));
+  for (const PortLease& lease : leases) {
+    EXPECT_FALSE(CanListen(lease.port(), Reuse::kNo));
+    EXPECT_TRUE(CanListen(lease.port(), Reuse::kYes));
+    EXPECT_TRUE(CanListen(lease.port(), Reuse::kYes)) << "a server that comes back";
   }
+  leases.clear();
+  for (const int port : ports) EXPECT_TRUE(CanListen(port, Reuse::kNo));
 }
 
 }  // namespace

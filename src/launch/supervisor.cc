@@ -70,7 +70,6 @@ int Supervisor::Run() {
 absl::Status Supervisor::StartAll() {
   for (size_t i = 0; i < children_.size(); ++i) {
     Child& child = children_[i];
-    if (i < leases_.size()) leases_[i].Release();
     absl::StatusOr<pid_t> pid = launch::Start({options_.command, EnvironmentFor(child.planned), child.planned.log});
     if (!pid.ok()) return base::Annotate(pid.status(), child.planned.Name());
     child.pid = *pid;

@@ -31,7 +31,7 @@ struct SupervisorOptions {
 
 class Supervisor {
  public:
-  // leases[i] holds the port of the i-th server and is released as that server starts; empty where ports are given.
+  // leases[i] holds the port of the i-th server as long as the job runs; empty where ports are given.
   Supervisor(SupervisorOptions options, JobPlan plan, std::vector<PortLease> leases);
 
   // The job's exit code: 0, the first failing process's, or 128 + the signal that stopped it.
@@ -82,7 +82,7 @@ class Supervisor {
   const JobMark mark_;
 
   std::vector<Child> children_;
-  std::vector<PortLease> leases_;
+  const std::vector<PortLease> leases_;
   LogStream stream_;
   Stage stage_ = Stage::kRunning;
   Clock::time_point deadline_ = Clock::time_point::max();
