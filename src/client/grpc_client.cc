@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kBeat(2000);
 constexpr std::chrono::milliseconds kLook(200);
-constexpr size_t kFrameBytes = 16 << 20;  // larger requests are split
+constexpr std::chrono::seconds kFarewell(60);  // for a server that is away: it would miss us
+constexpr size_t kFrameBytes = 16 << 20;       // larger requests are split
 constexpr uint32_t kFrameKeys = wire::kMaxKeysAFrame / 2;
 
 ps::Kind ToWire(base::StepKind kind) { return kind == base::StepKind::kTrain ? ps::TRAIN : ps::INFER; }
@@ -148,6 +149,7 @@ absl::Status GrpcClient::Join() {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     const grpc::Status status = stubs_[server]->Connect(&context, request, &reply);
     if (!status.ok()) return base::Annotate(wire::FromGrpc(status), ServerName(static_cast<int>(server)));
+    durable_.push_back(reply.durable());
     if (server == 0) loaded_ = reply.loaded();
     if (reply.loaded().identity() != loaded_.identity())
       return absl::FailedPreconditionError(absl::StrCat(
@@ -167,8 +169,15 @@ absl::Status GrpcClient::OpenLanes() {
       const std::string& endpoint = ports[static_cast<size_t>(dense ? 0 : lane) % ports.size()];
       const auto channel =
           grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), wire::ClientArguments());
-      ASSIGN_OR_RETURN(auto opened, Lane::Open(channel, options_.worker, lane, ServerName(server),
-                                               *traffic_[static_cast<size_t>(server)]));
+      LaneOptions to;
+      to.channel = channel;
+      to.worker = options_.worker;
+      to.index = lane;
+      to.server = ServerName(server);
+      to.durable = durable_[static_cast<size_t>(server)];
+      if (to.durable) to.patience = options_.wait_timeout;
+      to.cancelled = options_.cancelled;
+      ASSIGN_OR_RETURN(auto opened, Lane::Open(to, *traffic_[static_cast<size_t>(server)]));
       lanes_[static_cast<size_t>(server)].push_back(std::move(opened));
     }
   }
@@ -265,6 +274,7 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
     const auto pieces =
         PiecesOfLane(tables, shards, [](const base::TableGrads& t) -> const base::TableKeys& { return t.keys; });
     const std::vector<std::vector<Piece>> frames = CutFrames(pieces, bytes);
+    base::MutexLock together(lane.push_order());
     for (size_t f = 0; f < frames.size(); ++f) {
       header.clear_sections();
       size_t body = 0;
@@ -346,6 +356,18 @@ void GrpcClient::SendMark(ps::Verb verb, const StepTag& tag, Call& call) {
 void GrpcClient::BeginPass(const StepTag& tag, Call& call) { SendMark(ps::BEGIN, tag, call); }
 void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(ps::LEAVE, tag, call); }
 
+template <typename Attempt>
+grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> patience, const Attempt& attempt) {
+  const auto start = std::chrono::steady_clock::now();
+  while (true) {
+    const grpc::Status status = attempt();
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE || !durable_[server] || options_.cancelled() ||
+        std::chrono::steady_clock::now() - start > patience)
+      return status;
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
 absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string& name, const std::string& payload,
                                                               Reply reply, std::chrono::duration<double> timeout,
                                                               const std::function<bool()>& cancelled) {
@@ -355,16 +377,23 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
   request.set_payload(payload);
   request.set_wants_all(reply == Reply::kPayloads);
   request.set_timeout(timeout.count());
+  {
+    base::MutexLock lock(mu_);
+    request.set_round(rounds_[name]++);
+  }
   ps::GatherReply answer;
-  grpc::ClientContext context;
-  grpc::Status status;
-  grpc::CompletionQueue queue;
-  const auto call = stubs_.front()->AsyncGather(&context, request, &queue);
-  call->Finish(&answer, &status, nullptr);
-  void* tag = nullptr;
-  bool done = false;
-  while (queue.AsyncNext(&tag, &done, std::chrono::system_clock::now() + kLook) == grpc::CompletionQueue::TIMEOUT)
-    if (cancelled()) context.TryCancel();
+  const grpc::Status status = Insist(0, options_.wait_timeout, [&] {
+    grpc::ClientContext context;
+    grpc::Status status;
+    grpc::CompletionQueue queue;
+    const auto call = stubs_.front()->AsyncGather(&context, request, &queue);
+    call->Finish(&answer, &status, nullptr);
+    void* tag = nullptr;
+    bool done = false;
+    while (queue.AsyncNext(&tag, &done, std::chrono::system_clock::now() + kLook) == grpc::CompletionQueue::TIMEOUT)
+      if (cancelled()) context.TryCancel();
+    return status;
+  });
   if (!status.ok()) return base::Annotate(wire::FromGrpc(status), absl::StrCat(ServerName(0), ": '", name, "'"));
   std::map<int, std::string> payloads;
   for (int i = 0; i < answer.payloads_size() && i < answer.ranks_size(); ++i)
@@ -422,15 +451,17 @@ void GrpcClient::Goodbye(const absl::Status& why) {
     base::MutexLock lock(mu_);
     if (std::exchange(said_goodbye_, true)) return;
   }
-  for (const auto& stub : stubs_) {
+  for (size_t server = 0; server < durable_.size(); ++server) {
     ps::GoodbyeRequest request;
     *request.mutable_worker() = options_.worker;
     request.set_failed(!why.ok());
     request.set_reason(std::string(why.message()));
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
-    ps::GoodbyeReply reply;
-    const grpc::Status status = stub->Goodbye(&context, request, &reply);
+    const grpc::Status status = Insist(server, why.ok() ? kFarewell : std::chrono::seconds(0), [&] {
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
+      ps::GoodbyeReply reply;
+      return stubs_[server]->Goodbye(&context, request, &reply);
+    });
     if (!status.ok() && why.ok()) LOG(WARNING) << "goodbye: " << status.error_message();
   }
 }

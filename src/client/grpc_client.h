@@ -90,6 +90,9 @@ class GrpcClient final : public PsClient {
   absl::Status Prepare();
   absl::Status Join();
   absl::Status OpenLanes();
+  // A unary call to `server`, repeated while a durable one is away. The call sets its own deadline.
+  template <typename Attempt>
+  grpc::Status Insist(size_t server, std::chrono::duration<double> patience, const Attempt& attempt);
   std::string ServerName(int server) const;
   // What is inferred is what was learnt, to the bit.
   ps::Precision PrecisionOf(base::StepKind kind) const {
@@ -108,6 +111,7 @@ class GrpcClient final : public PsClient {
   int64_t dense_size_ = 0;
   ps::LoadedSave loaded_;
   std::vector<NamedChannel> control_;  // a server each
+  std::vector<bool> durable_;          // the same
   std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;
   std::vector<std::unique_ptr<LaneTraffic>> traffic_;      // a server each
   std::vector<std::vector<std::unique_ptr<Lane>>> lanes_;  // [server][lane]
@@ -116,6 +120,7 @@ class GrpcClient final : public PsClient {
   base::CondVar wake_;
   Progress progress_ ABSL_GUARDED_BY(mu_);
   std::map<int, Progress> everybodys_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, uint64_t> rounds_ ABSL_GUARDED_BY(mu_);  // of Gather, by name
   bool said_goodbye_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::atomic<bool> stop_asked_{false};

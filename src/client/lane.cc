@@ -1,11 +1,20 @@
 #include "client/lane.h"
 
+#include <glog/logging.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
 #include "wire/transport.h"
 
 namespace regatta::client {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::chrono::seconds kCloseTimeout(2);
+constexpr std::chrono::milliseconds kRetry(100);
+constexpr std::chrono::milliseconds kSayFirst(500);
+constexpr std::chrono::seconds kSayAgain(10);
 
 absl::Status ReplyStatus(const ps::FrameHeader& header) {
   if (header.code() == 0) return absl::OkStatus();
@@ -17,54 +26,97 @@ bool IsPush(ps::Verb verb) {
   return verb == ps::PUSH || verb == ps::PUSH_DENSE || verb == ps::ADD || verb == ps::ADD_DENSE;
 }
 
+// Whether a stream's end speaks of the connection, rather than of a server that refuses.
+bool IsConnection(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kDeadlineExceeded:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Lane>> Lane::Open(const std::shared_ptr<grpc::Channel>& channel,
-                                                 const ps::WorkerId& worker, int lane, const std::string& server,
-                                                 LaneTraffic& traffic) {
-  std::unique_ptr<Lane> opened(new Lane(server, traffic));
-  opened->stream_ = wire::OpenLane(channel, &opened->context_);
-  RETURN_IF_ERROR(opened->SayHello(worker, lane));
-  opened->reader_ = std::thread([lane = opened.get()] { lane->ReadReplies(); });
+absl::StatusOr<std::unique_ptr<Lane>> Lane::Open(const LaneOptions& options, LaneTraffic& traffic) {
+  std::unique_ptr<Lane> opened(new Lane(options, traffic));
+  RETURN_IF_ERROR(base::Annotate(opened->OpenStream(), absl::StrCat(options.server, " refuses a lane")));
+  {
+    base::MutexLock lock(opened->write_mu_);
+    opened->connected_ = true;
+  }
+  opened->reader_ = std::thread([lane = opened.get()] { lane->Run(); });
   return opened;
 }
 
-absl::Status Lane::SayHello(const ps::WorkerId& worker, int lane) {
+absl::Status Lane::OpenStream() {
+  auto context = std::make_unique<grpc::ClientContext>();
+  auto stream = wire::OpenLane(options_.channel, context.get());
+  {
+    base::MutexLock lock(write_mu_);
+    stream_ = std::move(stream);
+    context_ = std::move(context);
+  }
+  return SayHello();
+}
+
+absl::Status Lane::SayHello() {
   ps::FrameHeader hello;
   hello.set_verb(ps::HELLO);
-  hello.set_lane(static_cast<uint32_t>(lane));
-  *hello.mutable_worker() = worker;
+  hello.set_lane(static_cast<uint32_t>(options_.index));
+  *hello.mutable_worker() = options_.worker;
   grpc::ByteBuffer reply;
   if (stream_->Write(wire::FrameWriter(hello, 0).Finish()) && stream_->Read(&reply)) {
     wire::FrameReader frame(reply);
-    RETURN_IF_ERROR(base::Annotate(frame.Open(), server_));
-    return base::Annotate(ReplyStatus(frame.header()), server_);
+    absl::Status status = frame.Open();
+    if (status.ok()) status = ReplyStatus(frame.header());
+    if (status.ok()) return status;
+    context_->TryCancel();
+    stream_->Finish();
+    return status;
   }
-  return base::Annotate(wire::FromGrpc(stream_->Finish()), absl::StrCat(server_, " refuses a lane"));
+  const absl::Status status = wire::FromGrpc(stream_->Finish());
+  return status.ok() ? absl::UnavailableError("the stream ended") : status;
 }
 
 Lane::~Lane() {
   if (!reader_.joinable()) {
-    context_.TryCancel();
+    if (context_ != nullptr) context_->TryCancel();
     return;
   }
   {
-    base::MutexLock lock(write_mu_);
-    stream_->WritesDone();
+    base::MutexLock lock(mu_);
+    closing_ = true;
+    changed_.NotifyAll();
   }
   {
+    base::MutexLock lock(write_mu_);
+    if (connected_) stream_->WritesDone();
+  }
+  const auto end = Clock::now() + kCloseTimeout;
+  bool ended = false;
+  while (!ended && Clock::now() < end) {
     base::MutexLock lock(mu_);
-    const auto end = std::chrono::steady_clock::now() + kCloseTimeout;
-    while (!reader_ended_ && std::chrono::steady_clock::now() < end)
-      ended_.WaitFor(mu_, std::chrono::milliseconds(100));
-    if (!reader_ended_) context_.TryCancel();
+    if (!reader_ended_) changed_.WaitFor(mu_, std::chrono::milliseconds(100));
+    ended = reader_ended_;
+  }
+  if (!ended) {
+    base::MutexLock lock(write_mu_);
+    context_->TryCancel();
   }
   reader_.join();
 }
 
+bool Lane::closing() {
+  base::MutexLock lock(mu_);
+  return closing_;
+}
+
 void Lane::Send(ps::FrameHeader& header, size_t body_bytes, const std::function<void(wire::FrameWriter&)>& fill,
                 Decode decode, Call& call) {
-  bool written = false;
   absl::Status broken;
   {
     base::MutexLock write_lock(write_mu_);
@@ -76,19 +128,36 @@ void Lane::Send(ps::FrameHeader& header, size_t body_bytes, const std::function<
       base::MutexLock lock(mu_);
       broken = broken_;
       if (broken.ok())
-        pending_.push_back({header.id(), header.verb(), std::chrono::steady_clock::now(), std::move(decode), &call});
+        pending_.push_back({header.id(), header.verb(), header.more(), Clock::now(), frame, std::move(decode), &call});
     }
     if (broken.ok()) {
       if (IsPush(header.verb())) traffic_.pushes_in_flight.fetch_add(1, std::memory_order_relaxed);
       traffic_.bytes_out.Add(frame.Length());
-      written = stream_->Write(frame, grpc::WriteOptions().set_write_through());
+      if (connected_ && !stream_->Write(frame, grpc::WriteOptions().set_write_through())) {
+        connected_ = false;
+        context_->TryCancel();  // the reader learns it, and sends what is pending again
+      }
     }
   }
   if (!broken.ok()) call.Done(broken);
-  if (broken.ok() && !written) context_.TryCancel();  // the reader fails what is pending
 }
 
-void Lane::ReadReplies() {
+void Lane::Run() {
+  absl::Status status;
+  while (true) {
+    status = ReadReplies();
+    if (sender_.joinable()) sender_.join();
+    if (!IsConnection(status) || closing()) break;
+    status = Reconnect(status);
+    if (!status.ok()) break;
+    traffic_.reconnects.Add();
+    sender_ = std::thread([this] { SendAgain(); });
+  }
+  Break(base::Annotate(status, absl::StrCat(options_.server, " went away")));
+}
+
+// Why the stream ended; never OK.
+absl::Status Lane::ReadReplies() {
   grpc::ByteBuffer buffer;
   absl::Status status;
   while (status.ok() && stream_->Read(&buffer)) {
@@ -96,13 +165,63 @@ void Lane::ReadReplies() {
     status = TakeReply(buffer);
     buffer.Clear();
   }
-  if (!status.ok()) context_.TryCancel();
-  const grpc::Status finish = stream_->Finish();
-  if (status.ok()) {
-    status = wire::FromGrpc(finish);
-    if (status.ok()) status = absl::UnavailableError("the stream ended");
+  {
+    base::MutexLock lock(write_mu_);
+    connected_ = false;
   }
-  Break(base::Annotate(status, absl::StrCat(server_, " went away")));
+  if (!status.ok()) context_->TryCancel();
+  const absl::Status finish = wire::FromGrpc(stream_->Finish());
+  if (!status.ok()) return status;
+  if (finish.code() == absl::StatusCode::kInternal) return absl::UnavailableError(finish.message());  // HTTP/2's
+  return finish.ok() ? absl::UnavailableError("the stream ended") : finish;
+}
+
+// A server without a log that nobody listens for any more has lost its tables: there is nothing to wait for.
+absl::Status Lane::Reconnect(const absl::Status& why) {
+  const auto start = Clock::now();
+  auto say = start + kSayFirst;
+  while (true) {
+    const absl::Status opened = OpenStream();
+    if (opened.ok()) break;
+    if (!IsConnection(opened)) return opened;
+    if (!options_.durable && absl::StrContains(opened.message(), "Connection refused")) return why;
+    const auto now = Clock::now();
+    const double waited = std::chrono::duration<double>(now - start).count();
+    if (waited > options_.patience.count())
+      return absl::UnavailableError(absl::StrFormat("%s; it did not come back within %.0f s", why.message(), waited));
+    if (now >= say) {
+      LOG(WARNING) << absl::StrFormat("%s went away; waiting for it since %.1f s", options_.server, waited);
+      say = now + kSayAgain;
+    }
+    base::MutexLock lock(mu_);
+    if (closing_ || options_.cancelled())
+      return absl::CancelledError("stopped while waiting for a server to come back");
+    changed_.WaitFor(mu_, kRetry);
+  }
+  base::MutexLock lock(mu_);
+  while (!held_.empty()) {
+    pending_.push_front(std::move(held_.back()));
+    held_.pop_back();
+  }
+  return absl::OkStatus();
+}
+
+// On a thread of its own: the server may wait for its replies to be read before it reads on.
+void Lane::SendAgain() {
+  base::MutexLock write_lock(write_mu_);
+  std::deque<grpc::ByteBuffer> frames;
+  {
+    base::MutexLock lock(mu_);
+    for (const Pending& request : pending_) frames.push_back(request.frame);
+  }
+  connected_ = true;
+  for (const grpc::ByteBuffer& frame : frames) {
+    traffic_.bytes_out.Add(frame.Length());
+    if (stream_->Write(frame)) continue;
+    connected_ = false;
+    context_->TryCancel();
+    return;
+  }
 }
 
 absl::Status Lane::TakeReply(grpc::ByteBuffer& buffer) {
@@ -116,18 +235,26 @@ absl::Status Lane::TakeReply(grpc::ByteBuffer& buffer) {
     pending = std::move(pending_.front());
     pending_.pop_front();
   }
-  Note(pending, frame.header());
   absl::Status status = ReplyStatus(frame.header());
-  if (status.ok() && pending.decode) status = pending.decode(frame);
-  if (status.ok()) status = frame.ExpectEnd();
-  pending.call->Done(base::Annotate(status, server_));
+  if (pending.call != nullptr) {
+    Note(pending, frame.header());
+    if (status.ok() && pending.decode) status = pending.decode(frame);
+    if (status.ok()) status = frame.ExpectEnd();
+    std::exchange(pending.call, nullptr)->Done(base::Annotate(status, options_.server));
+  }
+  if (pending.verb != ps::PUSH) return absl::OkStatus();
+  base::MutexLock lock(mu_);
+  if (pending.more && status.ok()) {
+    held_.push_back(std::move(pending));
+  } else {
+    held_.clear();
+  }
   return absl::OkStatus();
 }
 
 void Lane::Note(const Pending& request, const ps::FrameHeader& reply) {
   if (!IsPull(request.verb) && !IsPush(request.verb)) return;
-  const auto nanos =
-      static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - request.sent).count());
+  const auto nanos = static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - request.sent).count());
   if (IsPull(request.verb)) {
     traffic_.pull.Record(nanos);
     return;
@@ -143,10 +270,12 @@ void Lane::Break(const absl::Status& status) {
     base::MutexLock lock(mu_);
     broken_ = status;
     pending.swap(pending_);
+    held_.clear();
     reader_ended_ = true;
-    ended_.NotifyAll();
+    changed_.NotifyAll();
   }
-  for (const Pending& request : pending) request.call->Done(status);
+  for (const Pending& request : pending)
+    if (request.call != nullptr) request.call->Done(status);
 }
 
 }  // namespace regatta::client

@@ -16,6 +16,7 @@ namespace {
 constexpr double kMaxWaitSeconds = 1e7;
 
 constexpr char kMetricsPort[] = "REGATTA_METRICS_PORT";
+constexpr char kDataDir[] = "REGATTA_DATA_DIR";
 
 constexpr std::string_view kRoleVariables[] = {
     "TRAINING_ROLE",
@@ -43,6 +44,7 @@ constexpr std::string_view kRoleVariables[] = {
     "PADDLE_CURRENT_ENDPOINT",
     "PADDLE_TRAINER_ENDPOINTS",
     kMetricsPort,
+    kDataDir,
 };
 
 constexpr const char* kCredentials[] = {"REGATTA_TOKEN_FILE", "REGATTA_TLS_CERT", "REGATTA_TLS_KEY", "REGATTA_TLS_CA"};
@@ -225,6 +227,8 @@ absl::StatusOr<std::optional<int>> ReadMetricsPort(const Getenv& getenv) {
   ASSIGN_OR_RETURN(const int port, ReadInt(getenv, kMetricsPort, 0, 65'535, 0));
   return std::optional<int>(port);
 }
+
+std::string ReadDataDir(const Getenv& getenv) { return ReadText(getenv, kDataDir).value_or(""); }
 
 std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name) {
   std::optional<std::string> value = getenv(name);

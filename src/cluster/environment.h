@@ -55,6 +55,8 @@ absl::StatusOr<std::vector<Endpoint>> ReadServers(const Getenv& getenv);
 // REGATTA_METRICS_PORT: where the process shows its metrics, unless a flag says so; 0 = any free port, absent =
 // nowhere.
 absl::StatusOr<std::optional<int>> ReadMetricsPort(const Getenv& getenv);
+// REGATTA_DATA_DIR: where a server logs what it acknowledges; "" = nowhere.
+std::string ReadDataDir(const Getenv& getenv);
 
 // A variable without the blanks around it; an empty one is an unset one.
 std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name);

@@ -20,7 +20,7 @@ constexpr char kFooter[] =
     "PADDLE_INIT_PORT, _PORTS_NUM, _PORTS_NUM_FOR_SPARSE and _NUM_GRADIENT_SERVERS are the flags' defaults.\n"
     "Exit codes: 0 the workers have finished, 1 failed, 2 wrong arguments or a port in use.";
 
-constexpr const char* kNotYet[] = {"--data_dir", "--checkpoint_root"};
+constexpr const char* kNotYet[] = {"--checkpoint_root"};
 
 struct Flags {
   int port = 7164;
@@ -53,6 +53,11 @@ void AddOptions(CLI::App& app, Flags& flags, PserverArgs& args) {
   number("--num_gradient_servers", flags.num_gradient_servers, 1, kMaxWorkers, "workers that take part");
   app.add_option("--host", flags.host, "the address to listen on")->capture_default_str()->type_name("ADDRESS");
   app.add_option("--load", args.load, "start from this checkpoint")->type_name("DIR");
+  app.add_option(
+         "--data_dir", args.data_dir,
+         "log there what is acknowledged to workers, on a disk of this machine: a server that was killed and is "
+         "started again with the same folder goes on where it was (REGATTA_DATA_DIR)")
+      ->type_name("DIR");
   app.add_option("--log_dir", args.log_dir, "write log files there, not only to stderr")->type_name("DIR");
   app.add_option("--metrics_port", args.metrics_port,
                  "serve Prometheus text at http://127.0.0.1:N/metrics; 0: any free port, which the log names")
@@ -118,6 +123,7 @@ absl::StatusOr<PserverArgs> ParsePserverArgs(int argc, const char* const* argv, 
   for (const std::string& word : app.remaining()) return Unexpected(app, word);
   if (!flags.from_environment && dashes != end) return Unexpected(app, "--");
   RETURN_IF_ERROR(flags.from_environment ? TakeRole(flags, getenv, args) : TakeFlags(flags, getenv, args));
+  if (args.data_dir.empty()) args.data_dir = ReadDataDir(getenv);
   if (!args.metrics_port.has_value()) {
     ASSIGN_OR_RETURN(args.metrics_port, ReadMetricsPort(getenv));
   }

@@ -25,6 +25,7 @@ struct PserverArgs {
   // What to listen on, host:port each; sparse equals dense where no ports are set aside for sparse tables.
   ServerPorts listen;
   std::string load;                  // a checkpoint to start from; "" = none
+  std::string data_dir;              // where it logs what it acknowledges, and comes back from; "" = nowhere
   std::string log_dir;               // "" = stderr only
   std::optional<int> metrics_port;   // 0 = any free one; absent = none
   std::vector<std::string> command;  // behind --; empty with explicit flags

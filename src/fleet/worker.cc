@@ -28,6 +28,21 @@ uint64_t NewIncarnation() {
   return (uint64_t{device()} << 32 | device()) | 1;
 }
 
+// As the wire has it.
+const char* Name(Ack ack) {
+  switch (ack) {
+    case Ack::kAuto:
+      return "";
+    case Ack::kMemory:
+      return "memory";
+    case Ack::kLogged:
+      return "logged";
+    case Ack::kSynced:
+      return "synced";
+  }
+  return "";
+}
+
 const char* Name(table::NanPolicy policy) {
   switch (policy) {
     case table::NanPolicy::kSkip:
@@ -67,6 +82,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& optio
   client.job.set_sparse_lanes(static_cast<uint32_t>(options.sparse_lanes));
   client.job.set_nan_policy(Name(options.nan_policy));
   client.job.set_on_worker_loss(options.shrink_on_loss ? "shrink" : "fail");
+  client.job.set_ack(Name(options.ack));
   client.tables = options.tables;
   client.precision = options.short_rows ? ps::BFLOAT16 : ps::FLOAT32;
   const auto wait_timeout = options.wait_timeout.value_or(kWaitTimeout);

@@ -14,6 +14,9 @@
 
 namespace regatta::fleet {
 
+// What a server has done when it acknowledges a push; kAuto: kLogged where it has a data_dir, kMemory where not.
+enum class Ack : uint8_t { kAuto, kMemory, kLogged, kSynced };
+
 enum class Mode : uint8_t { kSync, kAsync, kHalfAsync, kGeo };
 const char* Name(Mode mode);
 
@@ -35,6 +38,7 @@ struct WorkerOptions {
   int half_async_merge = 4;     // batches of one push
   uint64_t geo_interval = 400;  // steps between two exchanges
   bool shrink_on_loss = false;  // go on without a lost worker
+  Ack ack = Ack::kAuto;
   std::optional<std::chrono::duration<double>> wait_timeout;  // for the others; nothing = 600 s
   std::function<bool()> cancelled = [] { return false; };     // asked while it waits
 };

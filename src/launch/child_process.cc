@@ -48,8 +48,8 @@ class OpenFiles {
     for (const int fd : {log, null, report[0], report[1]})
       if (fd >= 0) close(fd);
   }
-  absl::Status Open(const std::string& path) {
-    log = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+  absl::Status Open(const std::string& path, bool keep) {
+    log = open(path.c_str(), O_WRONLY | O_CREAT | (keep ? 0 : O_TRUNC) | O_APPEND | O_CLOEXEC, 0644);
     if (log < 0) return base::ErrnoStatus("cannot write", path);
     null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0) return base::ErrnoStatus("cannot open", "/dev/null");
@@ -65,7 +65,7 @@ class OpenFiles {
 
 absl::StatusOr<pid_t> Start(const ChildProgram& program) {
   OpenFiles files;
-  RETURN_IF_ERROR(files.Open(program.log));
+  RETURN_IF_ERROR(files.Open(program.log, program.keep_log));
   const std::vector<char*> argv = Pointers(program.argv), environment = Pointers(program.environment);
   const pid_t parent = getpid();
   const pid_t pid = fork();

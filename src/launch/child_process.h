@@ -16,7 +16,8 @@ namespace regatta::launch {
 struct ChildProgram {
   std::vector<std::string> argv;         // argv[0] is the path
   std::vector<std::string> environment;  // "NAME=value"
-  std::string log;                       // stdout and stderr; created or truncated
+  std::string log;                       // stdout and stderr
+  bool keep_log = false;                 // it goes on behind what is there, rather than anew
 };
 
 // Afterwards the program runs (its exec succeeded) as leader of a new process group, with default signals, nothing

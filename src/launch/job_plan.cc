@@ -38,6 +38,8 @@ PlannedProcess Server(const LaunchArgs& args, const std::vector<Endpoint>& serve
   process.environment.emplace_back("POD_IP", own.host);
   process.environment.emplace_back("PADDLE_PORT", std::to_string(own.port));
   process.environment.emplace_back("PADDLE_PSERVER_ID", std::to_string(index));
+  if (!args.data_dir.empty())
+    process.environment.emplace_back("REGATTA_DATA_DIR", absl::StrCat(args.data_dir, "/server.", index));
   return process;
 }
 

@@ -55,7 +55,6 @@ struct Later {
   const char* what;
 };
 constexpr Later kLater[] = {
-    {"--max_restarts", "starting dead processes again"},
     {"--hosts", "launching over ssh"},
     {"--hostfile", "launching over ssh"},
     {"--job_dispatch_package", "launching over ssh"},
@@ -126,6 +125,15 @@ void AddOptions(CLI::App& app, LaunchArgs& args, Texts& texts) {
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str()
       ->type_name("SECONDS");
+  app.add_option("--max_restarts", args.max_restarts,
+                 "how often servers that are killed are started again; they go on with what they have logged")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--data_dir", args.data_dir,
+                 "server N logs what it acknowledges in DIR/server.N, on a disk of its machine; with --max_restarts "
+                 "LOG_DIR/data where it is not given, which is emptied at the start")
+      ->type_name("DIR");
   app.add_option("--metrics_port", args.metrics_port,
                  "serve Prometheus text on 127.0.0.1: server 0 on port N, the others on N+1 and so on, servers before "
                  "workers; 0: each on a free one, which its log names")

@@ -72,8 +72,8 @@ TEST(LaunchArgs, WrongOnesSayWhatToType) {
 }
 
 TEST(LaunchArgs, WhatIsNotAvailableYetIsRefusedByName) {
-  for (const char* flag : {"--max_restarts=1", "--hosts=a", "--hostfile=f", "--job_dispatch_package=d",
-                           "--job_workspace=w", "--collective", "--gpus=0", "--ips=a", "--nproc_per_node=2"}) {
+  for (const char* flag : {"--hosts=a", "--hostfile=f", "--job_dispatch_package=d", "--job_workspace=w", "--collective",
+                           "--gpus=0", "--ips=a", "--nproc_per_node=2"}) {
     const std::string name = std::string(flag).substr(0, std::string(flag).find('='));
     for (const Flavour flavour : {Flavour::kLaunch, Flavour::kFleetrun})
       EXPECT_THAT(ErrorOf({flag, "train.py"}, flavour), AllOf(HasSubstr(name), HasSubstr("not available yet"))) << flag;

@@ -52,12 +52,23 @@ absl::StatusOr<std::vector<PortLease>> TakePorts(const LaunchArgs& args) {
   return leases;
 }
 
+// Where servers that may be started again log, unless told otherwise: nobody else's.
+std::string OwnDataDir(const LaunchArgs& args) { return absl::StrCat(args.log_dir, "/data"); }
+
 int RunJob(Flavour flavour, const LaunchArgs& args, std::vector<std::string> command, JobPlan plan,
            std::vector<PortLease> leases) {
   if (const absl::Status made = base::MakeFolders(args.log_dir); !made.ok()) return Fail(flavour, made, kFailed);
+  if (args.data_dir == OwnDataDir(args)) {
+    for (const PlannedProcess& process : plan.processes) {
+      if (process.role != cluster::Role::kServer) continue;
+      const absl::Status emptied = base::RemoveTree(absl::StrCat(args.data_dir, "/server.", process.index));
+      if (!emptied.ok()) return Fail(flavour, emptied, kFailed);
+    }
+  }
   SupervisorOptions options;
   options.program = ProgramOf(flavour);
   options.command = std::move(command);
+  options.max_restarts = args.max_restarts;
   options.grace = std::chrono::milliseconds(static_cast<int64_t>(args.grace * 1000));
   return Supervisor(std::move(options), std::move(plan), std::move(leases)).Run();
 }
@@ -96,6 +107,8 @@ int Launch(Flavour flavour, int argc, const char* const* argv) {
     if (!port.ok()) return Fail(flavour, port.status(), kUsage);
     args->metrics_port = *port;
   }
+  if (args->data_dir.empty()) args->data_dir = cluster::ReadDataDir(getenv);
+  if (args->data_dir.empty() && args->max_restarts > 0) args->data_dir = OwnDataDir(*args);
   if (const absl::Status status = CheckMetricsPorts(*args); !status.ok()) return Fail(flavour, status, kUsage);
   if (const absl::Status status = CheckLists(*args); !status.ok()) return Fail(flavour, status, kUsage);
   absl::StatusOr<std::vector<std::string>> command = CommandOf(*args, getenv);

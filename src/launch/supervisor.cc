@@ -68,16 +68,34 @@ int Supervisor::Run() {
 }
 
 absl::Status Supervisor::StartAll() {
-  for (size_t i = 0; i < children_.size(); ++i) {
-    Child& child = children_[i];
-    absl::StatusOr<pid_t> pid = launch::Start({options_.command, EnvironmentFor(child.planned), child.planned.log});
-    if (!pid.ok()) return base::Annotate(pid.status(), child.planned.Name());
-    child.pid = *pid;
-    child.running = true;
+  for (Child& child : children_) {
+    RETURN_IF_ERROR(Start(child));
     if (child.planned.role == Role::kWorker && child.planned.index == 0)
       RETURN_IF_ERROR(stream_.Open(child.planned.log));
   }
   return absl::OkStatus();
+}
+
+absl::Status Supervisor::Start(Child& child) {
+  absl::StatusOr<pid_t> pid =
+      launch::Start({options_.command, EnvironmentFor(child.planned), child.planned.log, /*keep_log=*/child.started});
+  if (!pid.ok()) return base::Annotate(pid.status(), child.planned.Name());
+  child.pid = *pid;
+  child.running = child.started = true;
+  return absl::OkStatus();
+}
+
+// A server that ends by itself has said why, and would say it again.
+bool Supervisor::Restart(Child& child, int status) {
+  if (child.planned.role != Role::kServer || !WIFSIGNALED(status) || restarts_ >= options_.max_restarts) return false;
+  const pid_t before = child.pid;
+  if (const absl::Status started = Start(child); !started.ok()) {
+    Say(std::string(started.message()));
+    return false;
+  }
+  Say(absl::StrCat(child.planned.Name(), " (pid ", before, ") ", DescribeStatus(status), "; started again as pid ",
+                   child.pid, ", restart ", ++restarts_, " of ", options_.max_restarts));
+  return true;
 }
 
 std::vector<std::string> Supervisor::EnvironmentFor(const PlannedProcess& planned) const {
@@ -144,7 +162,7 @@ void Supervisor::Reap() {
 
 void Supervisor::OnExit(Child& child, int status) {
   const bool expected = stage_ != Stage::kRunning && stage_ != Stage::kServersFinish;
-  if (expected || ExitCodeOf(status) == 0) return;
+  if (expected || ExitCodeOf(status) == 0 || Restart(child, status)) return;
   stream_.Drain();
   const std::string lines = LastLines(child.planned.log, kLastLines, "  | ");
   Say(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status),

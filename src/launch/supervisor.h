@@ -1,5 +1,6 @@
 // Starts the processes of a plan and watches over them to the end:
 //   all workers end well      the servers get the grace time to end by themselves, then they are ended
+//   a server is killed        it is started again while restarts are left
 //   one fails                 it is named with the last lines of its log, the others are ended
 //   Ctrl+C, SIGTERM, SIGHUP   all are ended; a second signal kills them at once
 // Ending means SIGTERM to the workers' groups, and when those are gone (they may be saving what the servers hold) to
@@ -27,6 +28,7 @@ struct SupervisorOptions {
   std::string program;               // in front of messages: "regatta launch"
   std::vector<std::string> command;  // argv of every process
   std::chrono::milliseconds grace{30'000};
+  int max_restarts = 0;  // of servers that were killed, all together
 };
 
 class Supervisor {
@@ -44,6 +46,7 @@ class Supervisor {
     PlannedProcess planned;
     pid_t pid = 0;
     bool running = false;
+    bool started = false;  // at least once
   };
   enum class Stage : uint8_t {
     kRunning,
@@ -56,6 +59,9 @@ class Supervisor {
   };
 
   absl::Status StartAll();
+  absl::Status Start(Child& child);
+  // Whether a child that ended so is running again.
+  bool Restart(Child& child, int status);
   std::vector<std::string> EnvironmentFor(const PlannedProcess& planned) const;
   void ShowStart() const;
   void Watch(SignalInbox& inbox);
@@ -87,6 +93,7 @@ class Supervisor {
   Stage stage_ = Stage::kRunning;
   Clock::time_point deadline_ = Clock::time_point::max();
   int exit_code_ = 0;
+  int restarts_ = 0;
 };
 
 }  // namespace regatta::launch

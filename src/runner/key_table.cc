@@ -15,7 +15,7 @@ constexpr std::array<string_view, 3> kNanPolicies = {"skip", "abort", "clip"};
 constexpr std::array<string_view, 5> kSyncModes = {"async", "sync", "half_async", "geo", "gpubox"};
 constexpr std::array<string_view, 2> kWorkerLosses = {"fail", "shrink"};
 constexpr std::array<string_view, 2> kRowPrecisions = {"float32", "bfloat16"};
-constexpr std::array<string_view, 3> kAcks = {"memory", "logged", "synced"};
+constexpr std::array<string_view, 4> kAcks = {"auto", "memory", "logged", "synced"};
 
 constexpr double kBig = 1e12;  // above any sensible count, far below where a double skips integers
 
@@ -190,8 +190,10 @@ const KeySpec kKeys[] = {
     InCompany(Choice<&O::on_worker_loss>("on_worker_loss", kWorkerLosses,
                                          "when a worker dies: end the job with an error, or go on without it")),
     InCompany(Choice<&O::ack>("ack", kAcks,
-                              "what a server has done when it acknowledges a push; logged and synced are not available "
-                              "in this version")),
+                              "what a server has done when it acknowledges a push: applied it (memory), also written "
+                              "it to its log, so that it survives the end of the process (logged), also forced the "
+                              "log to the disk, so that it survives a loss of power (synced). auto: logged where the "
+                              "server has a data_dir, memory where it has none")),
     InCompany(Path("security.token_file", &O::token_file, "not available in this version", "none")),
     InCompany(Path("security.tls_cert", &O::tls_cert, "not available in this version", "none")),
     InCompany(Path("security.tls_key", &O::tls_key, "not available in this version", "none")),

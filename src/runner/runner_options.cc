@@ -140,10 +140,7 @@ void FillDefaults(Config& config, RunnerOptions& options) {
 }
 
 // What a worker with servers cannot do yet is refused, not left out.
-absl::Status CheckCompany(const Config& config, const RunnerOptions& options) {
-  if (options.ack != Ack::kMemory)
-    return config.ErrorAt("runner.ack",
-                          "servers acknowledge what is in memory; logged and synced are not available yet");
+absl::Status CheckCompany(const Config& config) {
   for (const char* key : {"runner.checkpoint_steps", "runner.checkpoint_minutes"}) {
     if (config.Has(key))
       return config.ErrorAt(key, "periodic checkpoints are not available with servers yet; every epoch is saved");
@@ -201,7 +198,7 @@ absl::StatusOr<RunnerOptions> ParseRunnerOptions(Config& config, Company company
   FillDefaults(config, options);
   if (config.Has("runner.file_split")) options.split_file_list = true;
   RETURN_IF_ERROR(CheckMode(config, company, options, remarks));
-  if (company == Company::kServers) RETURN_IF_ERROR(CheckCompany(config, options));
+  if (company == Company::kServers) RETURN_IF_ERROR(CheckCompany(config));
   RETURN_IF_ERROR(CheckRules(config, options));
   return options;
 }

@@ -18,7 +18,7 @@ enum class FileSplit : uint8_t { kContiguous, kMod };
 enum class SyncMode : uint8_t { kAsync, kSync, kHalfAsync, kGeo, kGpubox };
 enum class OnWorkerLoss : uint8_t { kFail, kShrink };
 enum class RowPrecision : uint8_t { kFloat32, kBfloat16 };
-enum class Ack : uint8_t { kMemory, kLogged, kSynced };
+enum class Ack : uint8_t { kAuto, kMemory, kLogged, kSynced };
 
 struct RunnerOptions {
   // Data. Paths are absolute after parsing; "" = not given.
@@ -74,7 +74,7 @@ struct RunnerOptions {
   RowPrecision row_precision = RowPrecision::kFloat32;
   int64_t server_wait_timeout = 600;
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kFail;
-  Ack ack = Ack::kMemory;
+  Ack ack = Ack::kAuto;
   std::string token_file;
   std::string tls_cert;
   std::string tls_key;

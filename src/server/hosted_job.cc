@@ -1,5 +1,11 @@
 #include "server/hosted_job.h"
 
+#include <glog/logging.h>
+
+#include <map>
+
+#include "server/lane_session.h"
+
 namespace regatta::server {
 
 HostedJob::HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables)
@@ -7,24 +13,100 @@ HostedJob::HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables)
       tables_(std::move(tables)),
       roster_(spec.workers, spec.loss_policy),
       rendezvous_(roster_),
-      traffic_(spec.lanes.lanes()) {}
+      traffic_(spec.lanes.lanes()),
+      seats_(static_cast<size_t>(spec.workers) * static_cast<size_t>(spec.lanes.lanes())) {}
 
 absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec, int server) {
   ASSIGN_OR_RETURN(auto tables, TableShare::Create(spec.tables, {server, spec.lanes.servers}));
-  return Create(spec, std::move(tables));
+  return Create(spec, std::move(tables), nullptr);
 }
 
-std::unique_ptr<HostedJob> HostedJob::Create(const JobSpec& spec, std::unique_ptr<TableShare> tables) {
+absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec, std::unique_ptr<TableShare> tables,
+                                                             Journal* journal) {
   std::unique_ptr<HostedJob> job(new HostedJob(spec, std::move(tables)));
-  if (spec.mode != Mode::kSync) return job;
-  for (int lane = 0; lane < spec.lanes.lanes(); ++lane) {
-    job->stages_.push_back(std::make_unique<SyncStage>(
-        job->roster_, [job = job.get()](const SyncStage::Sum& sum) { return job->Apply(sum); }));
+  if (spec.mode == Mode::kSync) {
+    for (int lane = 0; lane < spec.lanes.lanes(); ++lane) {
+      job->stages_.push_back(std::make_unique<SyncStage>(
+          job->roster_, [job = job.get()](const SyncStage::Sum& sum) { return job->Apply(sum); }));
+    }
+    job->roster_.Listen([job = job.get()] {
+      for (const auto& stage : job->stages_) stage->Look();
+    });
   }
-  job->roster_.Listen([job = job.get()] {
-    for (const auto& stage : job->stages_) stage->Look();
-  });
+  if (journal == nullptr) return job;
+  RETURN_IF_ERROR(base::Annotate(job->Recover(*journal), journal->folder()));
+  job->RecordIn(*journal);
+  job->journal_ = journal;
   return job;
+}
+
+// Changes first, while everybody counts as awaited: a step of sync that was complete is complete again by its parts.
+// Who has left since is told afterwards, and completes what waits for them.
+absl::Status HostedJob::Recover(Journal& journal) {
+  for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) RETURN_IF_ERROR(Replay(journal, lane));
+  for (const ps::JournalEntry& entry : journal.entries()) {
+    const auto restore = [this](const ps::WorkerId& worker, MemberState state) {
+      roster_.Restore({static_cast<int>(worker.rank()), worker.incarnation(), worker.where()}, state);
+    };
+    if (entry.has_joined()) restore(entry.joined(), MemberState::kHere);
+    if (entry.has_done()) restore(entry.done(), MemberState::kDone);
+    if (entry.has_lost()) restore(entry.lost(), MemberState::kLost);
+    if (!entry.has_met()) continue;
+    Rendezvous::Payloads payloads;
+    for (int i = 0; i < entry.met().ranks_size() && i < entry.met().payloads_size(); ++i)
+      payloads[static_cast<int>(entry.met().ranks(i))] = entry.met().payloads(i);
+    rendezvous_.Restore(entry.met().name(), entry.met().round(), std::move(payloads));
+  }
+  for (const auto& stage : stages_) stage->Look();
+  return absl::OkStatus();
+}
+
+absl::Status HostedJob::Replay(Journal& journal, int lane) {
+  std::map<int, std::unique_ptr<LaneSession>> sessions;  // by rank
+  uint64_t changes = 0, bytes = 0;
+  RETURN_IF_ERROR(journal.OpenLane(lane, [&](const Identity& worker, grpc::ByteBuffer& request) -> absl::Status {
+    if (worker.rank < 0 || worker.rank >= spec_.workers)
+      return absl::DataLossError(absl::StrCat("the log of lane ", lane, " names a worker ", worker.rank));
+    std::unique_ptr<LaneSession>& session = sessions[worker.rank];
+    if (session == nullptr || session->worker().incarnation != worker.incarnation)
+      session = std::make_unique<LaneSession>(*this, worker, lane, LaneSession::Source::kLog);
+    ++changes;
+    bytes += request.Length();
+    session->Answer(request);  // one that failed when it came fails again
+    return absl::OkStatus();
+  }));
+  if (changes > 0)
+    LOG(INFO) << "lane " << lane << ": did " << changes << " logged requests again, " << bytes << " bytes";
+  return absl::OkStatus();
+}
+
+void HostedJob::RecordIn(Journal& journal) {
+  roster_.RecordWith([&journal](const Identity& id, MemberState state) {
+    ps::JournalEntry entry;
+    ps::WorkerId* const worker = state == MemberState::kHere   ? entry.mutable_joined()
+                                 : state == MemberState::kDone ? entry.mutable_done()
+                                                               : entry.mutable_lost();
+    worker->set_rank(static_cast<uint32_t>(id.rank));
+    worker->set_incarnation(id.incarnation);
+    worker->set_where(id.where);
+    return journal.Write(entry);
+  });
+  rendezvous_.RecordWith([&journal](const std::string& name, uint64_t round, const Rendezvous::Payloads& payloads) {
+    ps::JournalEntry entry;
+    ps::Meeting& met = *entry.mutable_met();
+    met.set_name(name);
+    met.set_round(round);
+    for (const auto& [rank, payload] : payloads) {
+      met.add_ranks(static_cast<uint32_t>(rank));
+      met.add_payloads(payload);
+    }
+    return journal.Write(entry);
+  });
+}
+
+void HostedJob::End() {
+  if (journal_ == nullptr) return;
+  if (const absl::Status ended = journal_->End(); !ended.ok()) LOG(WARNING) << ended.message();
 }
 
 wire::Range HostedJob::shards() const {

@@ -1,4 +1,5 @@
-// A server's share of a job: its tables, who takes part, and in sync the stages of its lanes.
+// A server's share of a job: its tables, who takes part, in sync the stages of its lanes, and where there is a data_dir
+// the journal from which it comes back.
 // Thread-safety: all methods are concurrent.
 #pragma once
 
@@ -9,6 +10,8 @@
 #include "base/status.h"
 #include "metrics/rate.h"
 #include "server/job_spec.h"
+#include "server/journal.h"
+#include "server/lane_seat.h"
 #include "server/rendezvous.h"
 #include "server/roster.h"
 #include "server/sync_stage.h"
@@ -21,8 +24,10 @@ class HostedJob {
  public:
   // `server` is this server's index among spec.lanes.servers.
   static absl::StatusOr<std::unique_ptr<HostedJob>> Create(const JobSpec& spec, int server);
-  // With tables that are there already.
-  static std::unique_ptr<HostedJob> Create(const JobSpec& spec, std::unique_ptr<TableShare> tables);
+  // With tables that are there already. `journal`, which may be null, outlives the job: what it holds of an earlier
+  // life of the server is done again first, and from then on it is written to.
+  static absl::StatusOr<std::unique_ptr<HostedJob>> Create(const JobSpec& spec, std::unique_ptr<TableShare> tables,
+                                                           Journal* journal);
 
   const JobSpec& spec() const { return spec_; }
   int server() const { return tables_->place().server; }
@@ -45,11 +50,25 @@ class HostedJob {
   // Null unless the mode is sync.
   SyncStage* stage(int lane) const { return stages_.empty() ? nullptr : stages_[static_cast<size_t>(lane)].get(); }
 
+  bool durable() const { return journal_ != nullptr; }
+  LaneSeat& seat(int rank, int lane) {
+    return seats_[static_cast<size_t>(rank) * static_cast<size_t>(spec_.lanes.lanes()) + static_cast<size_t>(lane)];
+  }
+  // A request that is about to change the tables of a lane: afterwards it is as safe as the job asks for.
+  absl::Status Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {
+    return journal_ == nullptr ? absl::OkStatus() : journal_->Log(lane, worker, request);
+  }
+  // Nobody will come back to the job.
+  void End();
+
   // One update of the tables by the gradients of a step.
   absl::Status Apply(const SyncStage::Sum& step);
 
  private:
   HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables);
+  absl::Status Recover(Journal& journal);
+  absl::Status Replay(Journal& journal, int lane);
+  void RecordIn(Journal& journal);
 
   const JobSpec spec_;
   const std::unique_ptr<TableShare> tables_;
@@ -58,6 +77,8 @@ class HostedJob {
   Traffic traffic_;
   metrics::Rate keys_;
   std::vector<std::unique_ptr<SyncStage>> stages_;
+  std::vector<LaneSeat> seats_;  // [rank][lane]
+  Journal* journal_ = nullptr;
 };
 
 }  // namespace regatta::server

@@ -23,6 +23,8 @@ constexpr Named<Mode> kModes[] = {
 constexpr Named<table::NanPolicy> kNanPolicies[] = {
     {"skip", table::NanPolicy::kSkip}, {"abort", table::NanPolicy::kAbort}, {"clip", table::NanPolicy::kClip}};
 constexpr Named<LossPolicy> kLossPolicies[] = {{"fail", LossPolicy::kFail}, {"shrink", LossPolicy::kShrink}};
+constexpr Named<Ack> kAcks[] = {
+    {"", Ack::kDefault}, {"memory", Ack::kMemory}, {"logged", Ack::kLogged}, {"synced", Ack::kSynced}};
 
 template <typename Value, size_t kCount>
 absl::StatusOr<Value> Find(const Named<Value> (&table)[kCount], const std::string& name, const char* field) {
@@ -45,7 +47,8 @@ table::Json Flat(const ps::JobSpec& spec) {
                    {"servers", spec.servers()},
                    {"sparse_lanes", spec.sparse_lanes()},
                    {"nan_policy", spec.nan_policy()},
-                   {"on_worker_loss", spec.on_worker_loss()}};
+                   {"on_worker_loss", spec.on_worker_loss()},
+                   {"ack", spec.ack()}};
   json["tables"] = table::Json::parse(spec.tables_json(), nullptr, /*allow_exceptions=*/false);
   return json.flatten();
 }
@@ -63,6 +66,7 @@ absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
   ASSIGN_OR_RETURN(job.mode, Find(kModes, spec.mode(), "mode"));
   ASSIGN_OR_RETURN(job.nan_policy, Find(kNanPolicies, spec.nan_policy(), "nan_policy"));
   ASSIGN_OR_RETURN(job.loss_policy, Find(kLossPolicies, spec.on_worker_loss(), "on_worker_loss"));
+  ASSIGN_OR_RETURN(job.ack, Find(kAcks, spec.ack(), "ack"));
   RETURN_IF_ERROR(CheckCount(spec.workers(), kMaxWorkers, "workers"));
   RETURN_IF_ERROR(CheckCount(spec.servers(), wire::LaneMap::kMaxLanes, "servers"));
   RETURN_IF_ERROR(CheckCount(spec.sparse_lanes(), wire::LaneMap::kMaxLanes / spec.servers(), "sparse_lanes"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "server/journal.h"
 #include "server/roster.h"
 #include "table/push_options.h"
 #include "table/table_config.h"
@@ -25,6 +26,7 @@ struct JobSpec {
   table::ModelConfig tables;
   table::NanPolicy nan_policy = table::NanPolicy::kSkip;
   LossPolicy loss_policy = LossPolicy::kFail;
+  Ack ack = Ack::kDefault;
 };
 
 // INVALID_ARGUMENT names the field that cannot be.

@@ -62,10 +62,11 @@ bool IsDenseVerb(ps::Verb verb) {
 
 }  // namespace
 
-LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane)
+LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Source source)
     : job_(job),
       worker_(worker),
       lane_(lane),
+      source_(source),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
       keys_(static_cast<size_t>(job.sparse_tables())) {}
 
@@ -73,6 +74,7 @@ grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
   Traffic& traffic = job_.traffic();
   traffic.bytes_in.Add(request.Length());
   const auto start = Clock::now();
+  request_ = &request;
   wire::FrameReader frame(request);
   const absl::Status opened = frame.Open();
   Reply reply = opened.ok() ? Dispatch(frame) : Reply(opened);
@@ -85,7 +87,7 @@ grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
 }
 
 LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
-  RETURN_IF_ERROR(job_.roster().Check(worker_));
+  if (source_ == Source::kStream) RETURN_IF_ERROR(job_.roster().Check(worker_));
   const ps::Verb verb = frame.header().verb();
   const bool dense_lane = lane_ == job_.spec().lanes.dense_lane();
   if (dense_lane ? IsSparseVerb(verb) : IsDenseVerb(verb))
@@ -94,12 +96,37 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
   switch (verb) {
     case ps::PULL:
       return Pull(frame);
+    case ps::PULL_DENSE:
+      return PullDense(frame);
+    case ps::COUNT_ROWS:
+      return CountRows(frame);
+    case ps::READ_ROWS:
+      return ReadRows(frame);
+    case ps::READ_DENSE:
+      return ReadDense(frame);
+    default:
+      return Change(frame);
+  }
+}
+
+// The streams of a lane that broke and of the one that took its place may bring the same request at the same time.
+LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
+  const uint64_t id = frame.header().id();
+  LaneSeat& seat = job_.seat(worker_.rank, lane_);
+  base::MutexLock lock(seat.mu);
+  if (seat.Did(worker_.incarnation, id)) return Done(id);
+  Reply reply = DispatchChange(frame);
+  // The first frames of a step of sync have done nothing yet: they come again with the last.
+  if (reply.ok() && !(part_open_ && job_.stage(lane_) != nullptr)) seat.Note(worker_.incarnation, id);
+  return reply;
+}
+
+LaneSession::Reply LaneSession::DispatchChange(wire::FrameReader& frame) {
+  switch (frame.header().verb()) {
     case ps::PUSH:
       return Push(frame);
     case ps::ADD:
       return Add(frame);
-    case ps::PULL_DENSE:
-      return PullDense(frame);
     case ps::PUSH_DENSE:
       return PushDense(frame);
     case ps::ADD_DENSE:
@@ -108,21 +135,20 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
       return Begin(frame);
     case ps::LEAVE:
       return Leave(frame);
-    case ps::COUNT_ROWS:
-      return CountRows(frame);
-    case ps::READ_ROWS:
-      return ReadRows(frame);
     case ps::LOAD_ROWS:
       return LoadRows(frame);
     case ps::CLEAR:
       return Clear(frame);
-    case ps::READ_DENSE:
-      return ReadDense(frame);
     case ps::LOAD_DENSE:
       return LoadDense(frame);
     default:
-      return absl::InvalidArgumentError(absl::StrCat("a request cannot be ", verb));
+      return absl::InvalidArgumentError(absl::StrCat("a request cannot be ", frame.header().verb()));
   }
+}
+
+// What is logged has been checked, and is not applied yet.
+absl::Status LaneSession::Log() {
+  return source_ == Source::kLog ? absl::OkStatus() : job_.Log(lane_, worker_, *request_);
 }
 
 // In sync a training pull of step t sees all steps before t, on this lane as on every other.
@@ -242,7 +268,7 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
 absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::SparseTable::*width)() const) {
   RETURN_IF_ERROR(CheckSections(frame));
   const ps::FrameHeader& header = frame.header();
-  if (!part_open_) {
+  if (!part_open_ || header.id() <= part_id_) {  // a push whose stream broke begins anew
     part_.pass = header.pass();
     part_.step = header.step();
     part_.samples = header.samples();
@@ -260,6 +286,7 @@ absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::S
         absl::StrCat("a frame of step ", header.step(), " among those of step ", part_.step));
   }
   part_open_ = header.more();
+  part_id_ = header.id();
   uint64_t keys = 0;
   for (const TablePart& table : part_.tables) keys += table.keys.size();
   for (const ps::Section& section : header.sections()) keys += section.keys();
@@ -295,6 +322,7 @@ absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::S
 
 LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
   RETURN_IF_ERROR(AppendSections(frame, &table::SparseTable::push_width));
+  RETURN_IF_ERROR(Log());
   const uint64_t id = frame.header().id();
   SyncStage* stage = job_.stage(lane_);
   uint64_t staleness = 0;
@@ -327,6 +355,7 @@ LaneSession::Reply LaneSession::Add(wire::FrameReader& frame) {
   part_open_ = false;
   RETURN_IF_ERROR(AppendSections(frame, &table::SparseTable::pull_width));
   part_open_ = false;
+  RETURN_IF_ERROR(Log());
   for (const TablePart& table : part_.tables) {
     if (table.keys.empty()) continue;
     RETURN_IF_ERROR(job_.sparse(table.table).Add(table.View()));
@@ -369,6 +398,7 @@ absl::Status LaneSession::ReadBlock(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(ReadBlock(frame));
+  RETURN_IF_ERROR(Log());
   SyncStage* stage = job_.stage(lane_);
   if (stage != nullptr) {
     RETURN_IF_ERROR(stage->Add(worker_.rank, std::move(part_)));
@@ -382,6 +412,7 @@ LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(ReadBlock(frame));
+  RETURN_IF_ERROR(Log());
   RETURN_IF_ERROR(job_.dense().Add(part_.dense));
   job_.traffic().dense_pushes.Add();
   return Done(frame.header().id());
@@ -389,13 +420,19 @@ LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::Begin(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
-  if (SyncStage* stage = job_.stage(lane_)) RETURN_IF_ERROR(stage->Begin(header.pass(), header.step()));
+  SyncStage* const stage = job_.stage(lane_);
+  if (stage == nullptr) return Done(header.id());
+  RETURN_IF_ERROR(Log());
+  RETURN_IF_ERROR(stage->Begin(header.pass(), header.step()));
   return Done(header.id());
 }
 
 LaneSession::Reply LaneSession::Leave(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
-  if (SyncStage* stage = job_.stage(lane_)) RETURN_IF_ERROR(stage->LeavePass(worker_.rank, header.pass()));
+  SyncStage* const stage = job_.stage(lane_);
+  if (stage == nullptr) return Done(header.id());
+  RETURN_IF_ERROR(Log());
+  RETURN_IF_ERROR(stage->LeavePass(worker_.rank, header.pass()));
   return Done(header.id());
 }
 
@@ -462,11 +499,13 @@ LaneSession::Reply LaneSession::LoadRows(wire::FrameReader& frame) {
   if (frame.body_left() != floats * sizeof(float)) return absl::InvalidArgumentError("rows are missing");
   std::vector<float> rows(floats);
   RETURN_IF_ERROR(frame.Read(rows.data(), floats * sizeof(float)));
+  RETURN_IF_ERROR(Log());
   RETURN_IF_ERROR(table.Load(header.shard(), keys, rows));
   return Done(header.id());
 }
 
 LaneSession::Reply LaneSession::Clear(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(Log());
   for (int table = 0; table < job_.sparse_tables(); ++table) job_.sparse(table).Clear();
   return Done(frame.header().id());
 }
@@ -498,6 +537,7 @@ LaneSession::Reply LaneSession::LoadDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(frame.Read(values.data(), size * sizeof(float)));
   std::vector<std::vector<float>> states(static_cast<size_t>(dense.state_count()), std::vector<float>(size));
   for (std::vector<float>& state : states) RETURN_IF_ERROR(frame.Read(state.data(), size * sizeof(float)));
+  RETURN_IF_ERROR(Log());
   RETURN_IF_ERROR(dense.Load(values, states, frame.header().count()));
   return Done(frame.header().id());
 }

@@ -19,8 +19,15 @@ std::string HostOf(const std::string& endpoint) { return endpoint.substr(0, endp
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& options) {
-  std::unique_ptr<PsServer> server(new PsServer(options));
-  if (!options.load.empty() && options.place.has_value()) RETURN_IF_ERROR(server->service_.LoadNow(*options.place));
+  std::unique_ptr<Journal> journal;
+  if (!options.data_dir.empty()) {
+    ASSIGN_OR_RETURN(journal, Journal::Open(options.data_dir));
+  }
+  const bool returns = journal != nullptr && !journal->entries().empty();
+  std::unique_ptr<PsServer> server(new PsServer(options, std::move(journal)));
+  RETURN_IF_ERROR(server->service_.Recover());
+  if (!returns && !options.load.empty() && options.place.has_value())
+    RETURN_IF_ERROR(server->service_.LoadNow(*options.place));
   RETURN_IF_ERROR(server->Listen());
   return server;
 }
@@ -71,6 +78,7 @@ absl::Status PsServer::Watch() {
       hosted->Sample();
       Roster& roster = hosted->roster();
       roster.LoseSilent(options_.worker_timeout);
+      if (!roster.failure().ok() || roster.AllGone()) hosted->End();
       RETURN_IF_ERROR(roster.failure());
       if (roster.AllGone()) {
         LOG(INFO) << "all workers are done: " << hosted->rows() << " rows, " << hosted->traffic().pushes.value()

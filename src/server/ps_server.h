@@ -20,13 +20,15 @@ struct ServerOptions {
   std::vector<std::string> listen;                   // host:port each; port 0 = any free one
   int workers = 0;                                   // that must take part; 0 = as many as the first one says
   std::string load = {};                             // a save to start from; "" = none
+  std::string data_dir = {};                         // where it logs what it acknowledges; "" = nowhere
   std::optional<ServerPlace> place = {};             // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
 };
 
 class PsServer {
  public:
-  // Loads, then listens. FAILED_PRECONDITION names the endpoint that cannot be listened on.
+  // Loads, or goes on with the job in data_dir, then listens. FAILED_PRECONDITION names the endpoint that cannot be
+  // listened on.
   static absl::StatusOr<std::unique_ptr<PsServer>> Start(const ServerOptions& options);
   ~PsServer();
 
@@ -39,11 +41,13 @@ class PsServer {
   void Collect(metrics::Exposition& out) const { service_.Collect(out); }
 
  private:
-  explicit PsServer(const ServerOptions& options) : options_(options), service_(options.workers, options.load) {}
+  PsServer(const ServerOptions& options, std::unique_ptr<Journal> journal)
+      : options_(options), journal_(std::move(journal)), service_(options.workers, options.load, journal_.get()) {}
   absl::Status Listen();
   absl::Status Watch();
 
   const ServerOptions options_;
+  const std::unique_ptr<Journal> journal_;
   PsService service_;
   std::vector<std::string> endpoints_;
   std::unique_ptr<grpc::Server> server_;

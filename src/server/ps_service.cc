@@ -35,8 +35,15 @@ double SecondsSince(std::chrono::steady_clock::time_point then) {
 
 }  // namespace
 
-PsService::PsService(int workers, const std::string& load)
-    : workers_(workers), load_(load), incarnation_(NewIncarnation()) {}
+PsService::PsService(int workers, const std::string& load, Journal* journal)
+    : workers_(workers), load_(load), journal_(journal), incarnation_(NewIncarnation()) {}
+
+absl::Status PsService::Recover() {
+  if (journal_ == nullptr || journal_->entries().empty()) return absl::OkStatus();
+  base::MutexLock lock(mu_);
+  LOG(INFO) << "goes on with the job in " << journal_->folder();
+  return StartJob(journal_->entries().front().job());
+}
 
 absl::Status PsService::LoadNow(const ServerPlace& place) {
   base::MutexLock lock(mu_);
@@ -61,6 +68,35 @@ HostedJob* PsService::job() const {
   return job_.get();
 }
 
+absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
+  ASSIGN_OR_RETURN(const JobSpec spec, ParseJobSpec(request.job()));
+  if (workers_ > 0 && spec.workers != workers_)
+    return absl::FailedPreconditionError(
+        absl::StrCat("workers: the worker says ", spec.workers, ", this server was started for ", workers_));
+  if ((spec.ack == Ack::kLogged || spec.ack == Ack::kSynced) && journal_ == nullptr)
+    return absl::FailedPreconditionError(absl::StrCat("ack: the job asks for ", request.job().ack(),
+                                                      ", and this server has nowhere to write a log: start it with "
+                                                      "--data_dir (REGATTA_DATA_DIR)"));
+  ASSIGN_OR_RETURN(
+      auto tables,
+      TablesFor(spec.tables, {static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30)), spec.lanes.servers}));
+  Journal* const journal = spec.ack == Ack::kMemory ? nullptr : journal_;
+  if (journal != nullptr) {
+    journal->SetAck(spec.ack);
+    if (journal->entries().empty()) {
+      ps::JournalEntry entry;
+      *entry.mutable_job() = request;
+      RETURN_IF_ERROR(journal->Write(entry));
+    }
+  }
+  ASSIGN_OR_RETURN(job_, HostedJob::Create(spec, std::move(tables), journal));
+  spec_ = request.job();
+  LOG(INFO) << "job: " << spec_.mode() << ", " << spec.workers << " workers, server " << request.server() << " of "
+            << spec_.servers() << ", " << spec.tables.sparse.size() << " sparse tables, " << job_->dense().size()
+            << " dense parameters here, " << job_->rows() << " rows";
+  return absl::OkStatus();
+}
+
 absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request) {
   if (request.protocol() != wire::kProtocolVersion)
     return absl::FailedPreconditionError(absl::StrCat("protocol: the worker speaks version ", request.protocol(),
@@ -68,18 +104,7 @@ absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request)
                                                       "; run the same Regatta everywhere"));
   base::MutexLock lock(mu_);
   if (job_ == nullptr) {
-    ASSIGN_OR_RETURN(const JobSpec spec, ParseJobSpec(request.job()));
-    if (workers_ > 0 && spec.workers != workers_)
-      return absl::FailedPreconditionError(
-          absl::StrCat("workers: the worker says ", spec.workers, ", this server was started for ", workers_));
-    ASSIGN_OR_RETURN(
-        auto tables,
-        TablesFor(spec.tables, {static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30)), spec.lanes.servers}));
-    job_ = HostedJob::Create(spec, std::move(tables));
-    spec_ = request.job();
-    LOG(INFO) << "job: " << spec_.mode() << ", " << spec.workers << " workers, server " << request.server() << " of "
-              << spec_.servers() << ", " << spec.tables.sparse.size() << " sparse tables, " << job_->dense().size()
-              << " dense parameters here";
+    RETURN_IF_ERROR(StartJob(request));
     return job_.get();
   }
   std::vector<std::string> differences = Differences(spec_, request.job());
@@ -98,6 +123,7 @@ grpc::Status PsService::Connect(grpc::ServerContext*, const ps::ConnectRequest* 
     RETURN_IF_ERROR(job->roster().Join(ToIdentity(request->worker())));
     reply->set_incarnation(incarnation_);
     reply->set_rows(job->rows());
+    reply->set_durable(job->durable());
     if (const auto& loaded = job->loaded(); loaded.has_value()) {
       reply->mutable_loaded()->set_epochs(loaded->epochs);
       reply->mutable_loaded()->set_steps(loaded->steps);
@@ -144,7 +170,7 @@ absl::Status PsService::ServeLane(grpc::ServerContext*, wire::LaneStream* stream
     if (!stream->Write(reply)) break;
   }
   // A worker that ends says goodbye before it closes its lanes; this one was killed, or its network is gone.
-  hosted->roster().Lose(static_cast<int>(hello.worker().rank()), "its connection broke");
+  hosted->roster().Suspect(ToIdentity(hello.worker()));
   return absl::OkStatus();
 }
 
@@ -153,10 +179,11 @@ grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherReq
     ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(request->worker()));
     if (request->payload().size() > kMaxPayloadBytes || request->name().size() > kMaxNameBytes)
       return absl::ResourceExhaustedError("the gathered bytes or their name are too long");
-    ASSIGN_OR_RETURN(const auto payloads,
-                     hosted->rendezvous().Meet(static_cast<int>(request->worker().rank()), request->name(),
-                                               request->payload(), std::chrono::duration<double>(request->timeout()),
-                                               [&] { return context->IsCancelled(); }));
+    ASSIGN_OR_RETURN(
+        const auto payloads,
+        hosted->rendezvous().Meet(static_cast<int>(request->worker().rank()), request->name(), request->round(),
+                                  request->payload(), std::chrono::duration<double>(request->timeout()),
+                                  [&] { return context->IsCancelled(); }));
     for (const auto& [rank, payload] : *payloads) {
       reply->add_ranks(static_cast<uint32_t>(rank));
       if (request->wants_all()) reply->add_payloads(payload);

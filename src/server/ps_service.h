@@ -16,7 +16,10 @@ namespace regatta::server {
 class PsService final : public wire::RawService {
  public:
   // `workers`: how many must take part; 0 = as many as the first one says. `load`: a save to start from; "" = none.
-  PsService(int workers, const std::string& load);
+  // `journal`, which may be null, outlives the service.
+  PsService(int workers, const std::string& load, Journal* journal);
+  // Goes on with the job that the journal holds, if any. Before the first worker comes.
+  absl::Status Recover();
   // Fills the tables from `load` now, for a server that knows its place. Before the first worker comes. Without it the
   // first worker waits while they are filled.
   absl::Status LoadNow(const ServerPlace& place);
@@ -38,6 +41,7 @@ class PsService final : public wire::RawService {
 
  private:
   absl::StatusOr<HostedJob*> JoinJob(const ps::ConnectRequest& request);
+  absl::Status StartJob(const ps::ConnectRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::unique_ptr<TableShare>> TablesFor(const table::ModelConfig& configs, const ServerPlace& place)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<HostedJob*> JobOf(const ps::WorkerId& worker) const;
@@ -45,6 +49,7 @@ class PsService final : public wire::RawService {
 
   const int workers_;
   const std::string load_;
+  Journal* const journal_;
   const uint64_t incarnation_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   mutable base::Mutex mu_;

@@ -8,6 +8,7 @@ namespace regatta::server {
 namespace {
 
 constexpr std::chrono::seconds kSayAfter(10);
+constexpr size_t kKept = 256;  // rounds that are over
 
 }  // namespace
 
@@ -16,22 +17,23 @@ Rendezvous::Rendezvous(Roster& roster) : roster_(roster) {
 }
 
 absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int rank, const std::string& name,
-                                                                             std::string payload,
+                                                                             uint64_t number, std::string payload,
                                                                              std::chrono::duration<double> timeout,
                                                                              const std::function<bool()>& cancelled) {
   base::MutexLock lock(mu_);
-  std::shared_ptr<Round>& current = rounds_[name];
-  if (current == nullptr || current->complete) current = std::make_shared<Round>();
+  const RoundKey key{name, number};
+  std::shared_ptr<Round>& current = rounds_[key];
+  if (current == nullptr) current = std::make_shared<Round>();
   const std::shared_ptr<Round> round = current;
-  round->payloads[rank] = std::move(payload);
-  if (CompleteLocked(*round)) {
-    round->complete = true;
-    changed_.NotifyAll();
+  if (!round->complete) {
+    round->payloads[rank] = std::move(payload);
+    TryCompleteLocked(key, *round);
   }
   const auto start = std::chrono::steady_clock::now();
   auto said = start;
   while (!round->complete) {
     RETURN_IF_ERROR(roster_.failure());
+    RETURN_IF_ERROR(unrecorded_);
     if (cancelled())
       return absl::CancelledError(absl::StrCat("worker ", rank, " does not wait for '", name, "' any more"));
     changed_.WaitFor(mu_, std::chrono::milliseconds(500));
@@ -48,10 +50,31 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int
   return std::shared_ptr<const Payloads>(round, &round->payloads);
 }
 
-bool Rendezvous::CompleteLocked(const Round& round) const {
+bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {
   for (int rank = 0; rank < roster_.workers(); ++rank)
     if (!round.payloads.contains(rank) && roster_.Expected(rank)) return false;
+  if (const absl::Status recorded = record_(key.first, key.second, round.payloads); !recorded.ok()) {
+    unrecorded_ = recorded;
+    return false;
+  }
+  round.complete = true;
+  KeepLocked(key);
+  changed_.NotifyAll();
   return true;
+}
+
+// Workers meet one after the other: who asks again asks for one of the last.
+void Rendezvous::KeepLocked(const RoundKey& key) {
+  complete_.push_back(key);
+  if (complete_.size() <= kKept) return;
+  rounds_.erase(complete_.front());
+  complete_.pop_front();
+}
+
+void Rendezvous::Restore(const std::string& name, uint64_t round, Payloads payloads) {
+  base::MutexLock lock(mu_);
+  rounds_[{name, round}] = std::make_shared<Round>(Round{std::move(payloads), true});
+  KeepLocked({name, round});
 }
 
 std::string Rendezvous::MissingLocked(const Round& round) const {
@@ -65,8 +88,9 @@ std::string Rendezvous::MissingLocked(const Round& round) const {
 
 void Rendezvous::Look() {
   base::MutexLock lock(mu_);
-  for (auto& [name, round] : rounds_)
-    if (!round->complete && !round->payloads.empty() && CompleteLocked(*round)) round->complete = true;
+  const auto rounds = rounds_;  // completing one may forget another
+  for (const auto& [key, round] : rounds)
+    if (!round->complete && !round->payloads.empty()) TryCompleteLocked(key, *round);
   changed_.NotifyAll();
 }
 

@@ -1,13 +1,16 @@
 // Where workers meet: each brings bytes under a name and leaves, when all that are expected have come, with
-// everybody's. Barriers and reductions are made of it. A name may be used again after everybody has left.
+// everybody's. Barriers and reductions are made of it. A name may be used again: its rounds are counted, and a call may
+// be repeated.
 // Thread-safety: all methods are concurrent.
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -20,25 +23,38 @@ class Rendezvous {
   explicit Rendezvous(Roster& roster);
 
   using Payloads = std::map<int, std::string>;  // by rank
+  // `round` counts the worker's uses of the name from 0.
   // `cancelled` is asked now and then; CANCELLED when it says so. The job's failure ends every wait. DEADLINE_EXCEEDED,
   // naming who is missing, after `timeout` (0 = none).
-  absl::StatusOr<std::shared_ptr<const Payloads>> Meet(int rank, const std::string& name, std::string payload,
-                                                       std::chrono::duration<double> timeout,
+  absl::StatusOr<std::shared_ptr<const Payloads>> Meet(int rank, const std::string& name, uint64_t round,
+                                                       std::string payload, std::chrono::duration<double> timeout,
                                                        const std::function<bool()>& cancelled);
+
+  // Called, under the lock, before a meeting is over: an error ends the job. Before the first Meet only.
+  using Record = std::function<absl::Status(const std::string& name, uint64_t round, const Payloads& payloads)>;
+  void RecordWith(Record record) { record_ = std::move(record); }
+  // As a record tells. Before the first Meet only.
+  void Restore(const std::string& name, uint64_t round, Payloads payloads);
 
  private:
   struct Round {
     Payloads payloads;
     bool complete = false;
   };
-  bool CompleteLocked(const Round& round) const;
+  using RoundKey = std::pair<std::string, uint64_t>;
+  // Whether it is complete; then everybody who waits for it is told.
+  bool TryCompleteLocked(const RoundKey& key, Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void KeepLocked(const RoundKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string MissingLocked(const Round& round) const;
   void Look();
 
   Roster& roster_;
   base::Mutex mu_;
   base::CondVar changed_;
-  std::map<std::string, std::shared_ptr<Round>> rounds_ ABSL_GUARDED_BY(mu_);
+  Record record_ = [](const std::string&, uint64_t, const Payloads&) { return absl::OkStatus(); };
+  std::map<RoundKey, std::shared_ptr<Round>> rounds_ ABSL_GUARDED_BY(mu_);
+  absl::Status unrecorded_ ABSL_GUARDED_BY(mu_);        // why a meeting could not end
+  std::deque<RoundKey> complete_ ABSL_GUARDED_BY(mu_);  // of rounds_, the oldest first
 };
 
 }  // namespace regatta::server

@@ -5,6 +5,11 @@
 #include "absl/strings/str_format.h"
 
 namespace regatta::server {
+namespace {
+
+constexpr std::chrono::seconds kBrokenPatience(5);  // two heartbeats and a little
+
+}  // namespace
 
 const char* Name(MemberState state) {
   switch (state) {
@@ -37,7 +42,8 @@ absl::Status Roster::Join(const Identity& id) {
       return absl::FailedPreconditionError(absl::StrCat("there has been a worker ", id.rank,
                                                         " already: ", member.id.where, " is ", Name(member.state),
                                                         "; start every worker once, with its own PADDLE_TRAINER_ID"));
-    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}};
+    RETURN_IF_ERROR(record_(id, MemberState::kHere));
+    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}};
     LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")";
   }
   Changed();
@@ -60,6 +66,7 @@ void Roster::Heard(const Identity& id, const ps::WorkerProgress& progress) {
   Member& member = members_[static_cast<size_t>(id.rank)];
   if (member.id.incarnation != id.incarnation) return;
   member.heard = std::chrono::steady_clock::now();
+  member.broken.reset();
   member.progress = progress;
 }
 
@@ -69,6 +76,8 @@ void Roster::Leave(const Identity& id) {
     if (id.rank < 0 || id.rank >= workers()) return;
     Member& member = members_[static_cast<size_t>(id.rank)];
     if (member.state != MemberState::kHere || member.id.incarnation != id.incarnation) return;
+    if (const absl::Status recorded = record_(id, MemberState::kDone); !recorded.ok() && failure_.ok())
+      failure_ = recorded;
     member.state = MemberState::kDone;
     LOG(INFO) << "worker " << id.rank << " is done";
   }
@@ -84,6 +93,20 @@ void Roster::Lose(int rank, const std::string& why) {
   Changed();
 }
 
+void Roster::Suspect(const Identity& id) {
+  base::MutexLock lock(mu_);
+  if (id.rank < 0 || id.rank >= workers()) return;
+  Member& member = members_[static_cast<size_t>(id.rank)];
+  if (member.id.incarnation == id.incarnation && !member.broken.has_value())
+    member.broken = std::chrono::steady_clock::now();
+}
+
+void Roster::Restore(const Identity& id, MemberState state) {
+  base::MutexLock lock(mu_);
+  if (id.rank < 0 || id.rank >= workers()) return;
+  members_[static_cast<size_t>(id.rank)] = {id, state, std::chrono::steady_clock::now(), {}, {}};
+}
+
 void Roster::LoseSilent(std::chrono::duration<double> limit) {
   bool lost = false;
   {
@@ -91,8 +114,9 @@ void Roster::LoseSilent(std::chrono::duration<double> limit) {
     const auto now = std::chrono::steady_clock::now();
     for (int rank = 0; rank < workers(); ++rank) {
       const Member& member = members_[static_cast<size_t>(rank)];
-      if (member.state != MemberState::kHere || now - member.heard < limit) continue;
-      LoseLocked(rank, "no heartbeat");
+      const bool broken = member.broken.has_value() && now - *member.broken >= kBrokenPatience;
+      if (member.state != MemberState::kHere || (now - member.heard < limit && !broken)) continue;
+      LoseLocked(rank, broken ? "its connection broke" : "no heartbeat");
       lost = true;
     }
   }
@@ -101,7 +125,10 @@ void Roster::LoseSilent(std::chrono::duration<double> limit) {
 
 void Roster::LoseLocked(int rank, const std::string& why) {
   const std::string text = absl::StrCat(DescribeLocked(rank), " was lost: ", why);
-  members_[static_cast<size_t>(rank)].state = MemberState::kLost;
+  Member& member = members_[static_cast<size_t>(rank)];
+  if (const absl::Status recorded = record_(member.id, MemberState::kLost); !recorded.ok() && failure_.ok())
+    failure_ = recorded;
+  member.state = MemberState::kLost;
   if (policy_ == LossPolicy::kShrink) {
     LOG(WARNING) << text << "; the others go on (runner.on_worker_loss: shrink)";
     return;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ struct Member {
   Identity id;
   MemberState state = MemberState::kAwaited;
   std::chrono::steady_clock::time_point heard;
-  ps::WorkerProgress progress;  // the last that its heartbeat carried
+  std::optional<std::chrono::steady_clock::time_point> broken;  // a connection broke, and nothing was heard since
+  ps::WorkerProgress progress;                                  // the last that its heartbeat carried
 };
 
 class Roster {
@@ -51,7 +53,9 @@ class Roster {
   bool stopping() const { return stopping_; }
   void Leave(const Identity& id);
   void Lose(int rank, const std::string& why);
-  // Loses everyone who is here and has not been heard for `limit`.
+  // One of the worker's connections broke: it is lost unless it is heard again soon.
+  void Suspect(const Identity& id);
+  // Loses everyone who is here and has not been heard for `limit`, or not since a connection broke a little ago.
   void LoseSilent(std::chrono::duration<double> limit);
   // Ends the job: every later Check and Join fails with it.
   void Fail(const absl::Status& status);
@@ -64,6 +68,13 @@ class Roster {
   // "worker 1 (host, pid 7, silent for 9.8 s)".
   std::string Describe(int rank) const;
 
+  // Called, under the roster's lock, before anybody joins, is done or lost: an error keeps a worker out, or ends the
+  // job. Before the first Join only.
+  using Record = std::function<absl::Status(const Identity& id, MemberState state)>;
+  void RecordWith(Record record) { record_ = std::move(record); }
+  // As a record tells. Before the first Join only.
+  void Restore(const Identity& id, MemberState state);
+
   // Called after every change of who is expected, and after a failure. Before the first Join only.
   void Listen(std::function<void()> listener);
 
@@ -75,6 +86,7 @@ class Roster {
   const LossPolicy policy_;
   std::atomic<bool> stopping_{false};
   std::vector<std::function<void()>> listeners_;
+  Record record_ = [](const Identity&, MemberState) { return absl::OkStatus(); };
   mutable base::Mutex mu_;
   std::vector<Member> members_;  // its size is constant; elements under mu_
   absl::Status failure_ ABSL_GUARDED_BY(mu_);

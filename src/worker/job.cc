@@ -33,6 +33,20 @@ uint64_t SettingsHash(const data::DatasetOptions& options) {
   return hash;
 }
 
+fleet::Ack ToFleet(runner::Ack ack) {
+  switch (ack) {
+    case runner::Ack::kAuto:
+      return fleet::Ack::kAuto;
+    case runner::Ack::kMemory:
+      return fleet::Ack::kMemory;
+    case runner::Ack::kLogged:
+      return fleet::Ack::kLogged;
+    case runner::Ack::kSynced:
+      return fleet::Ack::kSynced;
+  }
+  return fleet::Ack::kAuto;
+}
+
 fleet::Mode ToFleet(runner::SyncMode mode) {
   switch (mode) {
     case runner::SyncMode::kSync:
@@ -78,6 +92,7 @@ fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
   options.geo_interval = static_cast<uint64_t>(runner.geo_step);
   options.nan_policy = runner.nan_policy;
   options.shrink_on_loss = runner.on_worker_loss == runner::OnWorkerLoss::kShrink;
+  options.ack = ToFleet(runner.ack);
   // The configuration's word goes before the environment's, and that before the default.
   if (job.config.Has("runner.server_wait_timeout") || !job.fleet->place().server_wait_timeout.has_value())
     options.wait_timeout = std::chrono::duration<double>(static_cast<double>(runner.server_wait_timeout));

@@ -32,7 +32,7 @@ class CustomModelTest(ClusterTest):
         if shutil.which("ccache"):
             settings.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
             env.update(CCACHE_BASEDIR=str(cls.home), CCACHE_NOHASHDIR="1")
-        run(["cmake", "-S", EXAMPLE, "-B", cls.home / "build", *settings], env=env)
+        run(["cmake", "-G", "Ninja", "-S", EXAMPLE, "-B", cls.home / "build", *settings], env=env)
         run(["cmake", "--build", cls.home / "build"], env=env)
         cls.program = cls.home / "build" / "custom_model"
         cls.data = cls.home / "data"

@@ -1,0 +1,112 @@
+#include "server/journal.h"
+
+#include <glog/logging.h>
+#include <grpcpp/support/slice.h>
+
+#include <cstring>
+
+#include "base/file.h"
+
+namespace regatta::server {
+namespace {
+
+struct ChangeHeader {
+  uint32_t rank = 0;
+  uint32_t zero = 0;
+  uint64_t incarnation = 0;
+};
+static_assert(sizeof(ChangeHeader) == 16);
+
+std::string LogFolder(const std::string& folder) { return folder + "/log"; }
+
+absl::Status AsDamage(const std::string& what) {
+  return absl::DataLossError(
+      absl::StrCat("the log holds a record that is no ", what, "; was it written by another version of Regatta?"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& folder) {
+  RETURN_IF_ERROR(base::MakeFolders(folder));
+  ASSIGN_OR_RETURN(table::RootLock lock, table::RootLock::Acquire(folder));
+  std::unique_ptr<Journal> journal(new Journal(folder, std::move(lock)));
+  RETURN_IF_ERROR(journal->OpenJob());
+  if (!journal->entries_.empty() && journal->entries_.back().ended()) {
+    LOG(INFO) << folder << " holds a job that has ended; it begins anew";
+    journal->job_.reset();
+    journal->entries_.clear();
+    RETURN_IF_ERROR(base::RemoveTree(LogFolder(folder)));
+    RETURN_IF_ERROR(journal->OpenJob());
+  }
+  return journal;
+}
+
+absl::Status Journal::OpenJob() {
+  table::LogOptions options;
+  options.folder = LogFolder(folder_);
+  options.name = "job";
+  ASSIGN_OR_RETURN(job_, table::PushLog::Open(options, 0, [this](const table::LogRecord& record) -> absl::Status {
+                     ps::JournalEntry entry;
+                     if (!entry.ParseFromArray(record.body.data(), static_cast<int>(record.body.size())))
+                       return AsDamage("entry of a journal");
+                     entries_.push_back(std::move(entry));
+                     return absl::OkStatus();
+                   }));
+  if (!entries_.empty() && !entries_.front().has_job()) return AsDamage("job, where one begins");
+  return absl::OkStatus();
+}
+
+absl::Status Journal::OpenLane(int lane, const ChangeFn& fn) {
+  table::LogOptions options;
+  options.folder = LogFolder(folder_);
+  options.name = absl::StrCat("lane", lane);
+  if (lanes_.size() <= static_cast<size_t>(lane)) lanes_.resize(static_cast<size_t>(lane) + 1);
+  ASSIGN_OR_RETURN(lanes_[static_cast<size_t>(lane)],
+                   table::PushLog::Open(options, 0, [&fn](const table::LogRecord& record) -> absl::Status {
+                     ChangeHeader header;
+                     if (record.body.size() < sizeof header) return AsDamage("change of a table");
+                     std::memcpy(&header, record.body.data(), sizeof header);
+                     const std::string_view frame = record.body.substr(sizeof header);
+                     const grpc::Slice slice(frame.data(), frame.size());
+                     grpc::ByteBuffer request(&slice, 1);
+                     return fn({static_cast<int>(header.rank), header.incarnation, ""}, request);
+                   }));
+  return absl::OkStatus();
+}
+
+absl::Status Journal::Write(const ps::JournalEntry& entry) {
+  const std::string bytes = entry.SerializeAsString();
+  const std::string_view body(bytes);
+  ASSIGN_OR_RETURN(const uint64_t index, job_->Append({&body, 1}));
+  return ack_ == Ack::kSynced ? job_->Sync(index) : absl::OkStatus();
+}
+
+absl::Status Journal::Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {
+  const ChangeHeader header{static_cast<uint32_t>(worker.rank), 0, worker.incarnation};
+  std::vector<grpc::Slice> slices;
+  if (!request.Dump(&slices).ok()) return absl::InternalError("a request cannot be read twice");
+  std::vector<std::string_view> parts{{reinterpret_cast<const char*>(&header), sizeof header}};
+  for (const grpc::Slice& slice : slices)
+    parts.emplace_back(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  table::PushLog& log = *lanes_[static_cast<size_t>(lane)];
+  ASSIGN_OR_RETURN(const uint64_t index, log.Append(parts));
+  return ack_ == Ack::kSynced ? log.Sync(index) : absl::OkStatus();
+}
+
+absl::Status Journal::End() {
+  ps::JournalEntry entry;
+  entry.set_ended(true);
+  RETURN_IF_ERROR(Write(entry));
+  for (const auto& lane : lanes_)
+    if (lane != nullptr) RETURN_IF_ERROR(lane->DropThrough(lane->last_index()));
+  return absl::OkStatus();
+}
+
+uint64_t Journal::bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& lane : lanes_)
+    if (lane != nullptr) bytes += lane->bytes();
+  return bytes;
+}
+
+}  // namespace regatta::server

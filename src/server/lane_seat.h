@@ -1,0 +1,26 @@
+// A worker's place at a lane, which outlives its streams: what of its requests has been done. A worker sends again what
+// was not answered, in order and with the same numbers, so the last number tells.
+// Thread-safety: the lock is held while a request changes tables.
+#pragma once
+
+#include <cstdint>
+
+#include "base/mutex.h"
+
+namespace regatta::server {
+
+struct LaneSeat {
+  base::Mutex mu;
+  uint64_t incarnation ABSL_GUARDED_BY(mu) = 0;
+  uint64_t done ABSL_GUARDED_BY(mu) = 0;  // the last request of that incarnation that was done
+
+  bool Did(uint64_t worker_incarnation, uint64_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    return incarnation == worker_incarnation && id <= done;
+  }
+  void Note(uint64_t worker_incarnation, uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    incarnation = worker_incarnation;
+    done = id;
+  }
+};
+
+}  // namespace regatta::server
