@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 
 namespace regatta::server {
@@ -78,7 +79,8 @@ absl::Status Journal::Write(const ps::JournalEntry& entry) {
   const std::string bytes = entry.SerializeAsString();
   const std::string_view body(bytes);
   ASSIGN_OR_RETURN(const uint64_t index, job_->Append({&body, 1}));
-  return ack_ == Ack::kSynced ? job_->Sync(index) : absl::OkStatus();
+  if (ack_ == Ack::kSynced) RETURN_IF_ERROR(job_->Sync(index));
+  return base::Failpoint("journal.written");
 }
 
 absl::Status Journal::Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/failpoint.h"
 #include "wire/packing.h"
 
 namespace regatta::server {
@@ -116,6 +117,7 @@ LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
   base::MutexLock lock(seat.mu);
   if (seat.Did(worker_.incarnation, id)) return Done(id);
   Reply reply = DispatchChange(frame);
+  RETURN_IF_ERROR(base::Failpoint("lane.applied"));
   // The first frames of a step of sync have done nothing yet: they come again with the last.
   if (reply.ok() && !(part_open_ && job_.stage(lane_) != nullptr)) seat.Note(worker_.incarnation, id);
   return reply;
@@ -148,7 +150,9 @@ LaneSession::Reply LaneSession::DispatchChange(wire::FrameReader& frame) {
 
 // What is logged has been checked, and is not applied yet.
 absl::Status LaneSession::Log() {
-  return source_ == Source::kLog ? absl::OkStatus() : job_.Log(lane_, worker_, *request_);
+  if (source_ == Source::kLog) return base::Failpoint("lane.replay");
+  RETURN_IF_ERROR(job_.Log(lane_, worker_, *request_));
+  return base::Failpoint("lane.logged");
 }
 
 // In sync a training pull of step t sees all steps before t, on this lane as on every other.
