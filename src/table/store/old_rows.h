@@ -50,6 +50,8 @@ class OldRows {
   uint64_t waiting() const;  // walks that wait for slots
 
  private:
+  void Populate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   // Constant between Open and Close.
   std::byte* base_ = nullptr;
   uint64_t slot_bytes_ = 0;
@@ -58,8 +60,9 @@ class OldRows {
   base::CondVar given_;
   bool open_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t mapped_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t capacity_ ABSL_GUARDED_BY(mu_) = 0;  // slots
-  uint64_t fresh_ ABSL_GUARDED_BY(mu_) = 0;     // slots from here on were never taken
+  uint64_t capacity_ ABSL_GUARDED_BY(mu_) = 0;   // slots
+  uint64_t fresh_ ABSL_GUARDED_BY(mu_) = 0;      // slots from here on were never taken
+  uint64_t populated_ ABSL_GUARDED_BY(mu_) = 0;  // bytes with memory behind them
   uint64_t taken_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t waiting_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<uint32_t> free_ ABSL_GUARDED_BY(mu_);
