@@ -1,5 +1,6 @@
-// Tables against the machine: pull and push against a software-prefetched gather of 64-byte rows, memory against the
-// bytes stored, dense Adam printed. Everything on one core. --quick measures fewer rounds.
+// Tables against the machine: pull and push against a software-prefetched gather of 64-byte rows, push during a cut
+// against push, memory against the bytes stored, dense Adam printed. Everything on one core. --quick measures fewer
+// rounds.
 #include <sched.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -131,6 +133,35 @@ class Gather {
   float* rows_;
 };
 
+// What pushes cost while a cut's writer has not come yet: the first ones, which keep every row's old bytes, and later
+// ones of the same rows; and what telling changed rows costs at all times.
+void PushDuringCut(table::SparseTable& table, const std::string& size, int rounds,
+                   const std::function<double()>& push) {
+  const auto first = [&] {
+    OrDie(table.BeginCut(uint64_t{1} << 30));
+    const double speed = push();
+    OrDie(table.EndCut(table::CutEnd::kAbandoned));
+    return speed;
+  };
+  const auto later = [&] {
+    OrDie(table.BeginCut(uint64_t{1} << 30));
+    push();
+    const double speed = push();
+    OrDie(table.EndCut(table::CutEnd::kAbandoned));
+    return speed;
+  };
+  const auto tracked = [&] {
+    table.TrackChanges(table::Tracking::kOn);
+    const double speed = push();
+    table.TrackChanges(table::Tracking::kOff);
+    return speed;
+  };
+  bench::Print(
+      bench::Compare("sparse push, keeping old rows for a cut, " + size, "M rows/s", 0.5, rounds, first, push));
+  bench::Print(bench::Compare("sparse push, rows kept already, " + size, "M rows/s", 0.8, rounds, later, push));
+  bench::Print(bench::Compare("sparse push, changes tracked, " + size, "M rows/s", 0.9, rounds, tracked, push));
+}
+
 void LookupRows(uint64_t rows, int rounds) {
   auto table = MakeTable();
   const Pause pause = Grow(*table, 0, rows);
@@ -174,6 +205,7 @@ void LookupRows(uint64_t rows, int rounds) {
               pause.wall * 1e3, pause.cpu * 1e3);
   bench::Print(bench::Compare("sparse pull, " + size, "M rows/s", 0.30, rounds, pull, bound));
   bench::Print(bench::Compare("sparse push std_adagrad, " + size, "M rows/s", 0.20, rounds, push, bound));
+  PushDuringCut(*table, size, rounds, push);
 }
 
 void Memory() {

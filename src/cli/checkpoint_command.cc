@@ -72,11 +72,15 @@ absl::StatusOr<int> List(const Arguments& args) {
                         {"step", s.run.step},
                         {"rows", s.rows},
                         {"bytes", s.bytes},
+                        {"base", s.base},
+                        {"parts", s.parts},
                         {"current", s.current},
                         {"best", s.best},
                         {"earlier_run", s.earlier_run}});
     const std::string marks =
-        absl::StrCat(s.current ? ", current" : "", s.best ? ", best" : "", s.earlier_run ? ", of an earlier run" : "");
+        absl::StrCat(s.base.empty() ? "" : absl::StrCat(", changes since ", s.base),
+                     s.parts == 1 ? "" : absl::StrCat(", in ", s.parts, " parts"), s.current ? ", current" : "",
+                     s.best ? ", best" : "", s.earlier_run ? ", of an earlier run" : "");
     if (s.status.ok()) {
       absl::StrAppendFormat(&text, "%-20s %6u %10u %12u %14u  complete%s\n", s.name, s.run.epoch, s.run.step, s.rows,
                             s.bytes, marks);
@@ -90,9 +94,9 @@ absl::StatusOr<int> List(const Arguments& args) {
   return 0;
 }
 
-// Damage found in one save; what cannot even be opened is damage too.
+// Damage found in one save and in those that it is made of; what cannot even be opened is damage too.
 std::vector<std::string> DamageIn(const std::string& folder, Output output) {
-  const absl::StatusOr<CheckpointReader> save = CheckpointReader::Open(folder);
+  const absl::StatusOr<CheckpointReader> save = CheckpointReader::OpenPart(folder);
   if (!save.ok()) return {std::string(save.status().message())};
   const bool live = output == Output::kText && isatty(STDERR_FILENO);
   uint64_t shown = 0;
@@ -198,7 +202,12 @@ absl::StatusOr<int> Diff(const Arguments& args) {
 absl::StatusOr<int> Export(const Arguments& args) {
   ASSIGN_OR_RETURN(const CheckpointReader save, OpenSave(args.path));
   RETURN_IF_ERROR(table::ExportNpz(save, args.out));
-  std::fprintf(stderr, "%s: %" PRIu64 " rows of %zu tables written\n", args.out.c_str(), save.manifest().TotalRows(),
+  uint64_t total = 0;
+  for (size_t t = 0; t < save.manifest().sparse.size(); ++t) {
+    ASSIGN_OR_RETURN(const uint64_t rows, save.CountRows(t));
+    total += rows;
+  }
+  std::fprintf(stderr, "%s: %" PRIu64 " rows of %zu tables written\n", args.out.c_str(), total,
                save.manifest().sparse.size());
   return 0;
 }

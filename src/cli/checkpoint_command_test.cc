@@ -1,8 +1,11 @@
 #include "cli/checkpoint_command.h"
 
+#include <filesystem>
+
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "table/checkpoint/model_cut.h"
 #include "table/checkpoint/save_root.h"
 #include "table/checkpoint/test_folder.h"
 #include "table/checkpoint/test_model.h"
@@ -136,6 +139,61 @@ TEST_F(CheckpointCommand, HelpTeachesWithExamples) {
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_TRUE(absl::StrContains(result.out, std::string("regatta checkpoint ") + command)) << result.out;
   }
+}
+
+// A whole save in two parts, and the changes since it as a second one.
+TEST(CheckpointCommandOnParts, ShowsTheWholeThatTheyMake) {
+  TestFolder folder;
+  TestModel model(2), whole(2);
+  model.FillRandom(50, 1);
+  whole.FillRandom(50, 1);
+  for (const auto& table : model.sparse) table->TrackChanges(table::Tracking::kOn);
+  const auto save = [&](const std::string& name, const std::string& since) {
+    for (uint32_t server = 0; server < 2; ++server) {
+      table::CutOptions options;
+      options.part = table::SavePart{name, server, 2, {512 * server, 512 * (server + 1)}, {}};
+      if (!since.empty()) options.base = table::BaseAt(folder / since + "/" + table::PartName(server)).value();
+      auto cut = table::ModelCut::Begin(model.tables(), options).value();
+      table::SaveContents contents = cut->Contents().value();
+      // One table holds all dense elements here: the second server saves the end of them.
+      const size_t half = contents.dense->arrays[0].size() / 2;
+      for (auto& array : contents.dense->arrays) array = server == 0 ? array.first(half) : array.subspan(half);
+      contents.part->dense =
+          server == 0 ? table::PartRange{0, half} : table::PartRange{half, half + contents.dense->arrays[0].size()};
+      ASSERT_EQ(table::WriteCheckpoint(folder / name + "/" + table::PartName(server), contents), absl::OkStatus());
+      // Both parts come from one table, so that its changes are only forgotten with the last.
+      if (server == 1 && since.empty()) {
+        for (const auto& table : model.sparse)
+          for (uint32_t shard = 0; shard < 512; ++shard)
+            ASSERT_TRUE(table->ForEachCutRow(shard, table::Which::kAll, [](base::Key, std::span<const float>) {}).ok());
+        ASSERT_EQ(cut->Complete(), absl::OkStatus());
+      }
+    }
+  };
+  save("1", "");
+  for (TestModel* m : {&model, &whole}) table::SetRow(*m->sparse[0], 7, {0x3F800000, 0x40000000});
+  save("2", "1");
+  ASSERT_TRUE(table::WriteCheckpoint(folder / "whole", whole.view(), {}).ok());
+
+  const auto on = [&](const std::string& command, const std::string& name, const std::string& rest = "") {
+    return Regatta("checkpoint " + command + " " + folder / name + rest);
+  };
+  const Result ls = on("ls", "2");
+  EXPECT_TRUE(absl::StrContains(ls.out, "complete, changes since 1, in 2 parts")) << ls.out << ls.err;
+  EXPECT_EQ(on("verify", "2").exit_code, 0);
+  EXPECT_EQ(on("dump", "2").out, on("dump", "whole").out);
+  EXPECT_EQ(on("get", "2", " --table embedding --key 7").out, on("get", "whole", " --table embedding --key 7").out);
+  EXPECT_EQ(on("diff", "2", " " + folder / "whole").exit_code, 0);
+  EXPECT_EQ(on("diff", "1", " " + folder / "whole").exit_code, 1);
+  // A part alone is whole in itself, but no model.
+  EXPECT_EQ(on("verify", "2/part-001").exit_code, 0);
+  const Result dump = on("dump", "2/part-001");
+  EXPECT_EQ(dump.exit_code, 1);
+  EXPECT_TRUE(absl::StrContains(dump.err, "holds part 1 of 2")) << dump.err;
+  std::filesystem::remove_all(folder / "1");
+  const Result broken = on("verify", "2");
+  EXPECT_EQ(broken.exit_code, 1);
+  EXPECT_TRUE(absl::StrContains(broken.out, folder / "1/part-000")) << broken.out;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ constexpr double kMaxWaitSeconds = 1e7;
 
 constexpr char kMetricsPort[] = "REGATTA_METRICS_PORT";
 constexpr char kDataDir[] = "REGATTA_DATA_DIR";
+constexpr char kLogLimit[] = "REGATTA_LOG_LIMIT";
 
 constexpr std::string_view kRoleVariables[] = {
     "TRAINING_ROLE",
@@ -226,6 +227,10 @@ absl::StatusOr<std::optional<int>> ReadMetricsPort(const Getenv& getenv) {
   if (!ReadText(getenv, kMetricsPort).has_value()) return std::nullopt;
   ASSIGN_OR_RETURN(const int port, ReadInt(getenv, kMetricsPort, 0, 65'535, 0));
   return std::optional<int>(port);
+}
+
+absl::StatusOr<int> ReadLogLimit(const Getenv& getenv) {
+  return ReadInt(getenv, kLogLimit, kLeastLogLimit, 1 << 30, kDefaultLogLimit);
 }
 
 std::string ReadDataDir(const Getenv& getenv) { return ReadText(getenv, kDataDir).value_or(""); }

@@ -57,6 +57,10 @@ absl::StatusOr<std::vector<Endpoint>> ReadServers(const Getenv& getenv);
 absl::StatusOr<std::optional<int>> ReadMetricsPort(const Getenv& getenv);
 // REGATTA_DATA_DIR: where a server logs what it acknowledges; "" = nowhere.
 std::string ReadDataDir(const Getenv& getenv);
+// REGATTA_LOG_LIMIT: megabytes that the log in it may come to, about, before a checkpoint makes it short.
+inline constexpr int kDefaultLogLimit = 4096;
+inline constexpr int kLeastLogLimit = 1;
+absl::StatusOr<int> ReadLogLimit(const Getenv& getenv);
 
 // A variable without the blanks around it; an empty one is an unset one.
 std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name);

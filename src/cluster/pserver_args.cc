@@ -58,6 +58,13 @@ void AddOptions(CLI::App& app, Flags& flags, PserverArgs& args) {
          "log there what is acknowledged to workers, on a disk of this machine: a server that was killed and is "
          "started again with the same folder goes on where it was (REGATTA_DATA_DIR)")
       ->type_name("DIR");
+  app.add_option(
+         "--log_limit", args.log_limit,
+         absl::StrCat("megabytes that this log may come to, about: then a checkpoint is written beside it, while "
+                      "training goes on, and makes it short (",
+                      kDefaultLogLimit, "; REGATTA_LOG_LIMIT)"))
+      ->check(CLI::Range(kLeastLogLimit, 1 << 30))
+      ->type_name("MB");
   app.add_option("--log_dir", args.log_dir, "write log files there, not only to stderr")->type_name("DIR");
   app.add_option("--metrics_port", args.metrics_port,
                  "serve Prometheus text at http://127.0.0.1:N/metrics; 0: any free port, which the log names")
@@ -124,6 +131,9 @@ absl::StatusOr<PserverArgs> ParsePserverArgs(int argc, const char* const* argv, 
   if (!flags.from_environment && dashes != end) return Unexpected(app, "--");
   RETURN_IF_ERROR(flags.from_environment ? TakeRole(flags, getenv, args) : TakeFlags(flags, getenv, args));
   if (args.data_dir.empty()) args.data_dir = ReadDataDir(getenv);
+  if (!args.log_limit.has_value()) {
+    ASSIGN_OR_RETURN(args.log_limit, ReadLogLimit(getenv));
+  }
   if (!args.metrics_port.has_value()) {
     ASSIGN_OR_RETURN(args.metrics_port, ReadMetricsPort(getenv));
   }

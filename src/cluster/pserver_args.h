@@ -26,6 +26,7 @@ struct PserverArgs {
   ServerPorts listen;
   std::string load;                  // a checkpoint to start from; "" = none
   std::string data_dir;              // where it logs what it acknowledges, and comes back from; "" = nowhere
+  std::optional<int> log_limit;      // megabytes of that log
   std::string log_dir;               // "" = stderr only
   std::optional<int> metrics_port;   // 0 = any free one; absent = none
   std::vector<std::string> command;  // behind --; empty with explicit flags

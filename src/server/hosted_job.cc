@@ -18,11 +18,11 @@ HostedJob::HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables)
 
 absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec, int server) {
   ASSIGN_OR_RETURN(auto tables, TableShare::Create(spec.tables, {server, spec.lanes.servers}));
-  return Create(spec, std::move(tables), nullptr);
+  return Create(spec, std::move(tables), nullptr, {});
 }
 
 absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec, std::unique_ptr<TableShare> tables,
-                                                             Journal* journal) {
+                                                             Journal* journal, const ps::ServerState& state) {
   std::unique_ptr<HostedJob> job(new HostedJob(spec, std::move(tables)));
   if (spec.mode == Mode::kSync) {
     for (int lane = 0; lane < spec.lanes.lanes(); ++lane) {
@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec
     });
   }
   if (journal == nullptr) return job;
-  RETURN_IF_ERROR(base::Annotate(job->Recover(*journal), journal->folder()));
+  RETURN_IF_ERROR(base::Annotate(job->Recover(*journal, state), journal->folder()));
   job->RecordIn(*journal);
   job->journal_ = journal;
   return job;
@@ -42,8 +42,10 @@ absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec
 
 // Changes first, while everybody counts as awaited: a step of sync that was complete is complete again by its parts.
 // Who has left since is told afterwards, and completes what waits for them.
-absl::Status HostedJob::Recover(Journal& journal) {
-  for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) RETURN_IF_ERROR(Replay(journal, lane));
+absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) {
+  Restore(state);
+  for (int lane = 0; lane < spec_.lanes.lanes(); ++lane)
+    RETURN_IF_ERROR(Replay(journal, lane, lane < state.lanes_size() ? state.lanes(lane).logged() : 0));
   for (const ps::JournalEntry& entry : journal.entries()) {
     const auto restore = [this](const ps::WorkerId& worker, MemberState state) {
       roster_.Restore({static_cast<int>(worker.rank()), worker.incarnation(), worker.where()}, state);
@@ -61,20 +63,67 @@ absl::Status HostedJob::Recover(Journal& journal) {
   return absl::OkStatus();
 }
 
-absl::Status HostedJob::Replay(Journal& journal, int lane) {
+ps::ServerState HostedJob::State() {
+  ps::ServerState state;
+  for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) {
+    ps::LaneState& kept = *state.add_lanes();
+    uint64_t needed = journal_->LastLogged(lane) + 1;  // the first record that the tables do not show
+    for (int rank = 0; rank < spec_.workers; ++rank) {
+      LaneSeat& place = seat(rank, lane);
+      base::MutexLock lock(place.mu);
+      if (place.incarnation == 0) continue;
+      ps::SeatState& taken = *kept.add_seats();
+      taken.set_rank(static_cast<uint32_t>(rank));
+      taken.set_incarnation(place.incarnation);
+      taken.set_done(place.done);
+      if (place.open != 0) needed = std::min(needed, place.open);
+    }
+    if (SyncStage* const steps = stage(lane)) {
+      const SyncStage::State staged = steps->state();
+      kept.set_next_step(staged.next);
+      for (const int64_t pass : staged.left_pass) kept.add_left_pass(pass);
+      if (staged.oldest != 0) needed = std::min(needed, staged.oldest);
+    }
+    kept.set_logged(needed - 1);
+  }
+  if (const auto& from = loaded(); from.has_value()) {
+    state.mutable_loaded()->set_epochs(from->epochs);
+    state.mutable_loaded()->set_steps(from->steps);
+    state.mutable_loaded()->set_identity(from->identity);
+  }
+  return state;
+}
+
+void HostedJob::Restore(const ps::ServerState& state) {
+  for (int lane = 0; lane < std::min(state.lanes_size(), spec_.lanes.lanes()); ++lane) {
+    const ps::LaneState& kept = state.lanes(lane);
+    for (const ps::SeatState& taken : kept.seats()) {
+      if (taken.rank() >= static_cast<uint32_t>(spec_.workers)) continue;
+      LaneSeat& place = seat(static_cast<int>(taken.rank()), lane);
+      base::MutexLock lock(place.mu);
+      place.Note(taken.incarnation(), taken.done());
+    }
+    if (SyncStage* const steps = stage(lane))
+      steps->Restore({kept.next_step(), {kept.left_pass().begin(), kept.left_pass().end()}, 0});
+  }
+}
+
+// Steps of sync that the checkpoint has are refused by their stage.
+absl::Status HostedJob::Replay(Journal& journal, int lane, uint64_t after) {
   std::map<int, std::unique_ptr<LaneSession>> sessions;  // by rank
   uint64_t changes = 0, bytes = 0;
-  RETURN_IF_ERROR(journal.OpenLane(lane, [&](const Identity& worker, grpc::ByteBuffer& request) -> absl::Status {
+  const auto again = [&](const Identity& worker, uint64_t index, grpc::ByteBuffer& request) -> absl::Status {
     if (worker.rank < 0 || worker.rank >= spec_.workers)
       return absl::DataLossError(absl::StrCat("the log of lane ", lane, " names a worker ", worker.rank));
     std::unique_ptr<LaneSession>& session = sessions[worker.rank];
     if (session == nullptr || session->worker().incarnation != worker.incarnation)
-      session = std::make_unique<LaneSession>(*this, worker, lane, LaneSession::Source::kLog);
+      session = std::make_unique<LaneSession>(*this, worker, lane);
     ++changes;
     bytes += request.Length();
-    session->Answer(request);  // one that failed when it came fails again
+    session->Repeat(request, index);  // one that failed when it came fails again
     return absl::OkStatus();
-  }));
+  };
+  RETURN_IF_ERROR(journal.OpenLane(lane, after, again));
   if (changes > 0)
     LOG(INFO) << "lane " << lane << ": did " << changes << " logged requests again, " << bytes << " bytes";
   return absl::OkStatus();

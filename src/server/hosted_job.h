@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "metrics/rate.h"
+#include "server/gate.h"
 #include "server/job_spec.h"
 #include "server/journal.h"
 #include "server/lane_seat.h"
@@ -25,9 +26,9 @@ class HostedJob {
   // `server` is this server's index among spec.lanes.servers.
   static absl::StatusOr<std::unique_ptr<HostedJob>> Create(const JobSpec& spec, int server);
   // With tables that are there already. `journal`, which may be null, outlives the job: what it holds of an earlier
-  // life of the server is done again first, and from then on it is written to.
+  // life of the server, and `state` does not, is done again first, and from then on it is written to.
   static absl::StatusOr<std::unique_ptr<HostedJob>> Create(const JobSpec& spec, std::unique_ptr<TableShare> tables,
-                                                           Journal* journal);
+                                                           Journal* journal, const ps::ServerState& state);
 
   const JobSpec& spec() const { return spec_; }
   int server() const { return tables_->place().server; }
@@ -54,10 +55,18 @@ class HostedJob {
   LaneSeat& seat(int rank, int lane) {
     return seats_[static_cast<size_t>(rank) * static_cast<size_t>(spec_.lanes.lanes()) + static_cast<size_t>(lane)];
   }
-  // A request that is about to change the tables of a lane: afterwards it is as safe as the job asks for.
-  absl::Status Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {
-    return journal_ == nullptr ? absl::OkStatus() : journal_->Log(lane, worker, request);
+  // Whoever changes tables passes it.
+  Gate& gate() { return gate_; }
+  // A request that is about to change the tables of a lane: afterwards it is as safe as the job asks for. Its record in
+  // the log; 0 where there is none.
+  absl::StatusOr<uint64_t> Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {
+    if (journal_ == nullptr) return 0;
+    return journal_->Log(lane, worker, request);
   }
+  // What belongs to a checkpoint of the tables, while the gate is closed. Durable jobs only.
+  ps::ServerState State();
+  table::ModelTables tables() const { return tables_->view(); }
+  const ServerPlace& place() const { return tables_->place(); }
   // Nobody will come back to the job.
   void End();
 
@@ -66,8 +75,9 @@ class HostedJob {
 
  private:
   HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables);
-  absl::Status Recover(Journal& journal);
-  absl::Status Replay(Journal& journal, int lane);
+  void Restore(const ps::ServerState& state);
+  absl::Status Recover(Journal& journal, const ps::ServerState& state);
+  absl::Status Replay(Journal& journal, int lane, uint64_t after);
   void RecordIn(Journal& journal);
 
   const JobSpec spec_;
@@ -78,6 +88,7 @@ class HostedJob {
   metrics::Rate keys_;
   std::vector<std::unique_ptr<SyncStage>> stages_;
   std::vector<LaneSeat> seats_;  // [rank][lane]
+  Gate gate_;
   Journal* journal_ = nullptr;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "server/local_saves.h"
 
 namespace regatta::server {
 namespace {
@@ -36,6 +37,7 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& folder
     LOG(INFO) << folder << " holds a job that has ended; it begins anew";
     journal->job_.reset();
     journal->entries_.clear();
+    RETURN_IF_ERROR(LocalSaves(folder).RemoveAll());
     RETURN_IF_ERROR(base::RemoveTree(LogFolder(folder)));
     RETURN_IF_ERROR(journal->OpenJob());
   }
@@ -57,20 +59,21 @@ absl::Status Journal::OpenJob() {
   return absl::OkStatus();
 }
 
-absl::Status Journal::OpenLane(int lane, const ChangeFn& fn) {
+absl::Status Journal::OpenLane(int lane, uint64_t after, const ChangeFn& fn) {
   table::LogOptions options;
   options.folder = LogFolder(folder_);
   options.name = absl::StrCat("lane", lane);
+  options.segment_bytes = segment_bytes_;
   if (lanes_.size() <= static_cast<size_t>(lane)) lanes_.resize(static_cast<size_t>(lane) + 1);
   ASSIGN_OR_RETURN(lanes_[static_cast<size_t>(lane)],
-                   table::PushLog::Open(options, 0, [&fn](const table::LogRecord& record) -> absl::Status {
+                   table::PushLog::Open(options, after, [&fn](const table::LogRecord& record) -> absl::Status {
                      ChangeHeader header;
                      if (record.body.size() < sizeof header) return AsDamage("change of a table");
                      std::memcpy(&header, record.body.data(), sizeof header);
                      const std::string_view frame = record.body.substr(sizeof header);
                      const grpc::Slice slice(frame.data(), frame.size());
                      grpc::ByteBuffer request(&slice, 1);
-                     return fn({static_cast<int>(header.rank), header.incarnation, ""}, request);
+                     return fn({static_cast<int>(header.rank), header.incarnation, ""}, record.index, request);
                    }));
   return absl::OkStatus();
 }
@@ -83,7 +86,7 @@ absl::Status Journal::Write(const ps::JournalEntry& entry) {
   return base::Failpoint("journal.written");
 }
 
-absl::Status Journal::Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {
+absl::StatusOr<uint64_t> Journal::Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {
   const ChangeHeader header{static_cast<uint32_t>(worker.rank), 0, worker.incarnation};
   std::vector<grpc::Slice> slices;
   if (!request.Dump(&slices).ok()) return absl::InternalError("a request cannot be read twice");
@@ -92,7 +95,9 @@ absl::Status Journal::Log(int lane, const Identity& worker, const grpc::ByteBuff
     parts.emplace_back(reinterpret_cast<const char*>(slice.begin()), slice.size());
   table::PushLog& log = *lanes_[static_cast<size_t>(lane)];
   ASSIGN_OR_RETURN(const uint64_t index, log.Append(parts));
-  return ack_ == Ack::kSynced ? log.Sync(index) : absl::OkStatus();
+  logged_.Add(request.Length());
+  if (ack_ == Ack::kSynced) RETURN_IF_ERROR(log.Sync(index));
+  return index;
 }
 
 absl::Status Journal::End() {
@@ -101,7 +106,7 @@ absl::Status Journal::End() {
   RETURN_IF_ERROR(Write(entry));
   for (const auto& lane : lanes_)
     if (lane != nullptr) RETURN_IF_ERROR(lane->DropThrough(lane->last_index()));
-  return absl::OkStatus();
+  return LocalSaves(folder_).RemoveAll();
 }
 
 uint64_t Journal::bytes() const {

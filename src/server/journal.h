@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "metrics/counter.h"
 #include "server/roster.h"
 #include "table/checkpoint/root_lock.h"
 #include "table/log/push_log.h"
@@ -35,17 +36,23 @@ class Journal {
   // In their order; the first is the job. Empty: there is none.
   const std::vector<ps::JournalEntry>& entries() const { return entries_; }
 
-  // `fn` for every change that the lane's log holds; afterwards Log may be called for it.
-  using ChangeFn = std::function<absl::Status(const Identity& worker, grpc::ByteBuffer& request)>;
-  absl::Status OpenLane(int lane, const ChangeFn& fn);
+  // `fn` for every change that the lane's log holds after record `after`; afterwards Log may be called for it.
+  using ChangeFn = std::function<absl::Status(const Identity& worker, uint64_t index, grpc::ByteBuffer& request)>;
+  absl::Status OpenLane(int lane, uint64_t after, const ChangeFn& fn);
   void SetAck(Ack ack) { ack_ = ack; }
+  // Of the lanes that are opened from then on.
+  void SetSegmentBytes(uint64_t bytes) { segment_bytes_ = bytes; }
 
   absl::Status Write(const ps::JournalEntry& entry);
-  // Afterwards the request is as safe as the job asks for.
-  absl::Status Log(int lane, const Identity& worker, const grpc::ByteBuffer& request);
-  // Nobody will come back to the job: what the lanes have logged is given up.
+  // Afterwards the request is as safe as the job asks for. The record's index.
+  absl::StatusOr<uint64_t> Log(int lane, const Identity& worker, const grpc::ByteBuffer& request);
+  uint64_t LastLogged(int lane) const { return lanes_[static_cast<size_t>(lane)]->last_index(); }
+  // Records up to `index` are in checkpoints.
+  absl::Status Drop(int lane, uint64_t index) { return lanes_[static_cast<size_t>(lane)]->DropThrough(index); }
+  // Nobody will come back to the job: what the lanes have logged, and its checkpoints, are given up.
   absl::Status End();
-  uint64_t bytes() const;  // of all lanes
+  uint64_t bytes() const;                              // of all lanes
+  uint64_t logged() const { return logged_.value(); }  // bytes, since the process began
 
  private:
   Journal(const std::string& folder, table::RootLock lock) : folder_(folder), lock_(std::move(lock)) {}
@@ -54,9 +61,11 @@ class Journal {
   const std::string folder_;
   const table::RootLock lock_;
   Ack ack_ = Ack::kLogged;
+  uint64_t segment_bytes_ = table::LogOptions().segment_bytes;
   std::unique_ptr<table::PushLog> job_;
   std::vector<std::unique_ptr<table::PushLog>> lanes_;
   std::vector<ps::JournalEntry> entries_;
+  metrics::Counter logged_;
 };
 
 }  // namespace regatta::server

@@ -13,6 +13,7 @@ struct LaneSeat {
   base::Mutex mu;
   uint64_t incarnation ABSL_GUARDED_BY(mu) = 0;
   uint64_t done ABSL_GUARDED_BY(mu) = 0;  // the last request of that incarnation that was done
+  uint64_t open ABSL_GUARDED_BY(mu) = 0;  // the first record of a push of sync that is not whole yet; 0 = none
 
   bool Did(uint64_t worker_incarnation, uint64_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     return incarnation == worker_incarnation && id <= done;

@@ -63,11 +63,10 @@ bool IsDenseVerb(ps::Verb verb) {
 
 }  // namespace
 
-LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Source source)
+LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane)
     : job_(job),
       worker_(worker),
       lane_(lane),
-      source_(source),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
       keys_(static_cast<size_t>(job.sparse_tables())) {}
 
@@ -87,8 +86,13 @@ grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
   return buffer;
 }
 
+void LaneSession::Repeat(grpc::ByteBuffer& request, uint64_t index) {
+  repeated_ = index;
+  Answer(request);
+}
+
 LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
-  if (source_ == Source::kStream) RETURN_IF_ERROR(job_.roster().Check(worker_));
+  if (repeated_ == 0) RETURN_IF_ERROR(job_.roster().Check(worker_));
   const ps::Verb verb = frame.header().verb();
   const bool dense_lane = lane_ == job_.spec().lanes.dense_lane();
   if (dense_lane ? IsSparseVerb(verb) : IsDenseVerb(verb))
@@ -113,13 +117,16 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
 // The streams of a lane that broke and of the one that took its place may bring the same request at the same time.
 LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
   const uint64_t id = frame.header().id();
+  const GatePass pass(job_.gate());
   LaneSeat& seat = job_.seat(worker_.rank, lane_);
   base::MutexLock lock(seat.mu);
-  if (seat.Did(worker_.incarnation, id)) return Done(id);
+  if (repeated_ == 0 && seat.Did(worker_.incarnation, id)) return Done(id);
   Reply reply = DispatchChange(frame);
   RETURN_IF_ERROR(base::Failpoint("lane.applied"));
   // The first frames of a step of sync have done nothing yet: they come again with the last.
-  if (reply.ok() && !(part_open_ && job_.stage(lane_) != nullptr)) seat.Note(worker_.incarnation, id);
+  const bool whole = !part_open_ || job_.stage(lane_) == nullptr;
+  if (reply.ok() && whole) seat.Note(worker_.incarnation, id);
+  seat.open = whole ? 0 : part_.logged;
   return reply;
 }
 
@@ -149,10 +156,14 @@ LaneSession::Reply LaneSession::DispatchChange(wire::FrameReader& frame) {
 }
 
 // What is logged has been checked, and is not applied yet.
-absl::Status LaneSession::Log() {
-  if (source_ == Source::kLog) return base::Failpoint("lane.replay");
-  RETURN_IF_ERROR(job_.Log(lane_, worker_, *request_));
-  return base::Failpoint("lane.logged");
+absl::StatusOr<uint64_t> LaneSession::Log() {
+  if (repeated_ != 0) {
+    RETURN_IF_ERROR(base::Failpoint("lane.replay"));
+    return repeated_;
+  }
+  ASSIGN_OR_RETURN(const uint64_t index, job_.Log(lane_, worker_, *request_));
+  RETURN_IF_ERROR(base::Failpoint("lane.logged"));
+  return index;
 }
 
 // In sync a training pull of step t sees all steps before t, on this lane as on every other.
@@ -276,6 +287,7 @@ absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::S
     part_.pass = header.pass();
     part_.step = header.step();
     part_.samples = header.samples();
+    part_.logged = 0;
     part_.tables.resize(static_cast<size_t>(job_.sparse_tables()));
     for (int i = 0; i < job_.sparse_tables(); ++i) {
       TablePart& table = part_.tables[static_cast<size_t>(i)];
@@ -326,7 +338,8 @@ absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::S
 
 LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
   RETURN_IF_ERROR(AppendSections(frame, &table::SparseTable::push_width));
-  RETURN_IF_ERROR(Log());
+  ASSIGN_OR_RETURN(const uint64_t logged, Log());
+  if (part_.logged == 0) part_.logged = logged;
   const uint64_t id = frame.header().id();
   SyncStage* stage = job_.stage(lane_);
   uint64_t staleness = 0;
@@ -359,7 +372,7 @@ LaneSession::Reply LaneSession::Add(wire::FrameReader& frame) {
   part_open_ = false;
   RETURN_IF_ERROR(AppendSections(frame, &table::SparseTable::pull_width));
   part_open_ = false;
-  RETURN_IF_ERROR(Log());
+  RETURN_IF_ERROR(Log().status());
   for (const TablePart& table : part_.tables) {
     if (table.keys.empty()) continue;
     RETURN_IF_ERROR(job_.sparse(table.table).Add(table.View()));
@@ -402,7 +415,7 @@ absl::Status LaneSession::ReadBlock(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(ReadBlock(frame));
-  RETURN_IF_ERROR(Log());
+  ASSIGN_OR_RETURN(part_.logged, Log());
   SyncStage* stage = job_.stage(lane_);
   if (stage != nullptr) {
     RETURN_IF_ERROR(stage->Add(worker_.rank, std::move(part_)));
@@ -416,7 +429,7 @@ LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(ReadBlock(frame));
-  RETURN_IF_ERROR(Log());
+  RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(job_.dense().Add(part_.dense));
   job_.traffic().dense_pushes.Add();
   return Done(frame.header().id());
@@ -426,7 +439,7 @@ LaneSession::Reply LaneSession::Begin(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
   SyncStage* const stage = job_.stage(lane_);
   if (stage == nullptr) return Done(header.id());
-  RETURN_IF_ERROR(Log());
+  RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(stage->Begin(header.pass(), header.step()));
   return Done(header.id());
 }
@@ -435,7 +448,7 @@ LaneSession::Reply LaneSession::Leave(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
   SyncStage* const stage = job_.stage(lane_);
   if (stage == nullptr) return Done(header.id());
-  RETURN_IF_ERROR(Log());
+  RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(stage->LeavePass(worker_.rank, header.pass()));
   return Done(header.id());
 }
@@ -503,13 +516,13 @@ LaneSession::Reply LaneSession::LoadRows(wire::FrameReader& frame) {
   if (frame.body_left() != floats * sizeof(float)) return absl::InvalidArgumentError("rows are missing");
   std::vector<float> rows(floats);
   RETURN_IF_ERROR(frame.Read(rows.data(), floats * sizeof(float)));
-  RETURN_IF_ERROR(Log());
+  RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(table.Load(header.shard(), keys, rows));
   return Done(header.id());
 }
 
 LaneSession::Reply LaneSession::Clear(wire::FrameReader& frame) {
-  RETURN_IF_ERROR(Log());
+  RETURN_IF_ERROR(Log().status());
   for (int table = 0; table < job_.sparse_tables(); ++table) job_.sparse(table).Clear();
   return Done(frame.header().id());
 }
@@ -541,7 +554,7 @@ LaneSession::Reply LaneSession::LoadDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(frame.Read(values.data(), size * sizeof(float)));
   std::vector<std::vector<float>> states(static_cast<size_t>(dense.state_count()), std::vector<float>(size));
   for (std::vector<float>& state : states) RETURN_IF_ERROR(frame.Read(state.data(), size * sizeof(float)));
-  RETURN_IF_ERROR(Log());
+  RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(dense.Load(values, states, frame.header().count()));
   return Done(frame.header().id());
 }

@@ -18,22 +18,20 @@ namespace regatta::server {
 class LaneSession {
  public:
   // `lane` is below spec().lanes.lanes(); the last one is the dense lane.
-  enum class Source : uint8_t {
-    kStream,
-    kLog,  // a request that was logged in an earlier life of the server: not to be logged again
-  };
-  LaneSession(HostedJob& job, const Identity& worker, int lane, Source source = Source::kStream);
+  LaneSession(HostedJob& job, const Identity& worker, int lane);
 
   const Identity& worker() const { return worker_; }
   // The reply to a request. One that changes tables and has been done before is answered as done.
   grpc::ByteBuffer Answer(grpc::ByteBuffer& request);
+  // A change that record `index` of the lane's log holds.
+  void Repeat(grpc::ByteBuffer& request, uint64_t index);
 
  private:
   using Reply = absl::StatusOr<grpc::ByteBuffer>;
   Reply Dispatch(wire::FrameReader& frame);
   Reply Change(wire::FrameReader& frame);
   Reply DispatchChange(wire::FrameReader& frame);
-  absl::Status Log();
+  absl::StatusOr<uint64_t> Log();
   Reply Pull(wire::FrameReader& frame);
   Reply Push(wire::FrameReader& frame);
   Reply Add(wire::FrameReader& frame);
@@ -64,7 +62,6 @@ class LaneSession {
   HostedJob& job_;
   const Identity worker_;
   const int lane_;
-  const Source source_;
   const wire::Range shards_;                   // of a sparse lane
   std::vector<std::vector<base::Key>> keys_;   // a table each, reused
   std::vector<float> rows_;                    // on their way to 16 bits, reused
@@ -72,6 +69,7 @@ class LaneSession {
   bool part_open_ = false;                     // more frames of it are to come
   uint64_t part_id_ = 0;                       // of its last frame so far
   const grpc::ByteBuffer* request_ = nullptr;  // the one that is being answered
+  uint64_t repeated_ = 0;                      // the log's record of it; 0 = it comes from the worker
 
   // When steps were pulled, in updates of the lane; step s stands at s % kPulled. A worker has fewer under way.
   static constexpr size_t kPulled = 64;

@@ -78,7 +78,7 @@ absl::Status PsServer::Watch() {
       hosted->Sample();
       Roster& roster = hosted->roster();
       roster.LoseSilent(options_.worker_timeout);
-      if (!roster.failure().ok() || roster.AllGone()) hosted->End();
+      if (!roster.failure().ok() || roster.AllGone()) service_.Finish();
       RETURN_IF_ERROR(roster.failure());
       if (roster.AllGone()) {
         LOG(INFO) << "all workers are done: " << hosted->rows() << " rows, " << hosted->traffic().pushes.value()

@@ -17,10 +17,11 @@
 namespace regatta::server {
 
 struct ServerOptions {
-  std::vector<std::string> listen;                   // host:port each; port 0 = any free one
-  int workers = 0;                                   // that must take part; 0 = as many as the first one says
-  std::string load = {};                             // a save to start from; "" = none
-  std::string data_dir = {};                         // where it logs what it acknowledges; "" = nowhere
+  std::vector<std::string> listen;  // host:port each; port 0 = any free one
+  int workers = 0;                  // that must take part; 0 = as many as the first one says
+  std::string load = {};            // a save to start from; "" = none
+  std::string data_dir = {};        // where it logs what it acknowledges; "" = nowhere
+  KeeperOptions keeper = {};
   std::optional<ServerPlace> place = {};             // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
 };
@@ -42,7 +43,9 @@ class PsServer {
 
  private:
   PsServer(const ServerOptions& options, std::unique_ptr<Journal> journal)
-      : options_(options), journal_(std::move(journal)), service_(options.workers, options.load, journal_.get()) {}
+      : options_(options),
+        journal_(std::move(journal)),
+        service_({options.workers, options.load, options.keeper}, journal_.get()) {}
   absl::Status Listen();
   absl::Status Watch();
 

@@ -10,6 +10,7 @@
 #include "server/job_metrics.h"
 #include "server/job_status.h"
 #include "server/lane_session.h"
+#include "server/local_saves.h"
 #include "wire/frame.h"
 #include "wire/transport.h"
 
@@ -36,8 +37,8 @@ double SecondsSince(std::chrono::steady_clock::time_point then) {
 
 }  // namespace
 
-PsService::PsService(int workers, const std::string& load, Journal* journal)
-    : workers_(workers), load_(load), journal_(journal), incarnation_(NewIncarnation()) {}
+PsService::PsService(const ServiceOptions& options, Journal* journal)
+    : options_(options), journal_(journal), incarnation_(NewIncarnation()) {}
 
 absl::Status PsService::Recover() {
   if (journal_ == nullptr || journal_->entries().empty()) return absl::OkStatus();
@@ -48,9 +49,9 @@ absl::Status PsService::Recover() {
 
 absl::Status PsService::LoadNow(const ServerPlace& place) {
   base::MutexLock lock(mu_);
-  ASSIGN_OR_RETURN(loaded_, TableShare::CreateFrom(load_, place));
+  ASSIGN_OR_RETURN(loaded_, TableShare::CreateFrom(options_.load, place));
   LOG(INFO) << "loaded " << loaded_->rows() << " rows and " << loaded_->dense().size() << " dense parameters of "
-            << load_ << ": server " << place.server << " of " << place.servers;
+            << options_.load << ": server " << place.server << " of " << place.servers;
   return absl::OkStatus();
 }
 
@@ -60,7 +61,7 @@ absl::StatusOr<std::unique_ptr<TableShare>> PsService::TablesFor(const table::Mo
   if (loaded_ != nullptr && loaded_->configs() == configs && loaded_->place() == place) return std::move(loaded_);
   loaded_.reset();
   ASSIGN_OR_RETURN(auto tables, TableShare::Create(configs, place));
-  if (!load_.empty()) RETURN_IF_ERROR(tables->LoadFrom(load_));
+  if (!options_.load.empty()) RETURN_IF_ERROR(tables->LoadFrom(options_.load));
   return tables;
 }
 
@@ -71,26 +72,43 @@ HostedJob* PsService::job() const {
 
 absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
   ASSIGN_OR_RETURN(const JobSpec spec, ParseJobSpec(request.job()));
-  if (workers_ > 0 && spec.workers != workers_)
+  if (options_.workers > 0 && spec.workers != options_.workers)
     return absl::FailedPreconditionError(
-        absl::StrCat("workers: the worker says ", spec.workers, ", this server was started for ", workers_));
+        absl::StrCat("workers: the worker says ", spec.workers, ", this server was started for ", options_.workers));
   if ((spec.ack == Ack::kLogged || spec.ack == Ack::kSynced) && journal_ == nullptr)
     return absl::FailedPreconditionError(absl::StrCat("ack: the job asks for ", request.job().ack(),
                                                       ", and this server has nowhere to write a log: start it with "
                                                       "--data_dir (REGATTA_DATA_DIR)"));
-  ASSIGN_OR_RETURN(
-      auto tables,
-      TablesFor(spec.tables, {static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30)), spec.lanes.servers}));
+  const ServerPlace place{static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30)), spec.lanes.servers};
   Journal* const journal = spec.ack == Ack::kMemory ? nullptr : journal_;
+  std::unique_ptr<TableShare> tables;
+  ps::ServerState state;
+  if (journal != nullptr && !journal->entries().empty()) {
+    ASSIGN_OR_RETURN(auto saved, LocalSaves(journal->folder()).LoadNewest(spec.tables, place));
+    if (saved.has_value()) {
+      tables = std::move(saved->tables);
+      state = std::move(saved->state);
+      if (state.has_loaded())
+        tables->SetLoaded({state.loaded().epochs(), state.loaded().steps(), state.loaded().identity()});
+    }
+  }
+  if (tables == nullptr) {
+    ASSIGN_OR_RETURN(tables, TablesFor(spec.tables, place));
+  }
   if (journal != nullptr) {
     journal->SetAck(spec.ack);
+    journal->SetSegmentBytes(Keeper::SegmentBytes(options_.keeper, spec.lanes.lanes()));
     if (journal->entries().empty()) {
+      RETURN_IF_ERROR(LocalSaves(journal->folder()).RemoveAll());
       ps::JournalEntry entry;
       *entry.mutable_job() = request;
       RETURN_IF_ERROR(journal->Write(entry));
     }
   }
-  ASSIGN_OR_RETURN(job_, HostedJob::Create(spec, std::move(tables), journal));
+  ASSIGN_OR_RETURN(job_, HostedJob::Create(spec, std::move(tables), journal, state));
+  if (journal != nullptr) {
+    ASSIGN_OR_RETURN(keeper_, Keeper::Start(*job_, *journal, options_.keeper));
+  }
   spec_ = request.job();
   LOG(INFO) << "job: " << spec_.mode() << ", " << spec.workers << " workers, server " << request.server() << " of "
             << spec_.servers() << ", " << spec.tables.sparse.size() << " sparse tables, " << job_->dense().size()
@@ -230,6 +248,12 @@ grpc::Status PsService::Status(grpc::ServerContext*, const ps::StatusRequest*, p
   reply->set_resident_bytes(metrics::ResidentBytes());
   if (const HostedJob* const hosted = job()) FillStatus(*hosted, *reply);
   return grpc::Status::OK;
+}
+
+void PsService::Finish() {
+  base::MutexLock lock(mu_);
+  keeper_.reset();
+  if (job_ != nullptr) job_->End();
 }
 
 void PsService::Collect(metrics::Exposition& out) const {

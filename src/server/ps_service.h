@@ -9,15 +9,21 @@
 #include "base/mutex.h"
 #include "metrics/exposition.h"
 #include "server/hosted_job.h"
+#include "server/keeper.h"
 #include "wire/raw_service.h"
 
 namespace regatta::server {
 
+struct ServiceOptions {
+  int workers = 0;   // that must take part; 0 = as many as the first one says
+  std::string load;  // a save to start from; "" = none
+  KeeperOptions keeper;
+};
+
 class PsService final : public wire::RawService {
  public:
-  // `workers`: how many must take part; 0 = as many as the first one says. `load`: a save to start from; "" = none.
   // `journal`, which may be null, outlives the service.
-  PsService(int workers, const std::string& load, Journal* journal);
+  PsService(const ServiceOptions& options, Journal* journal);
   // Goes on with the job that the journal holds, if any. Before the first worker comes.
   absl::Status Recover();
   // Fills the tables from `load` now, for a server that knows its place. Before the first worker comes. Without it the
@@ -34,6 +40,9 @@ class PsService final : public wire::RawService {
                        ps::GoodbyeReply* reply) override;
   grpc::Status Status(grpc::ServerContext* context, const ps::StatusRequest* request, ps::StatusReply* reply) override;
 
+  // Nobody will come back to the job: what was kept on the disk for its return is removed.
+  void Finish();
+
   // Null before the first worker has come.
   HostedJob* job() const;
   // Adds regatta_server_* and regatta_table_*.
@@ -47,8 +56,7 @@ class PsService final : public wire::RawService {
   absl::StatusOr<HostedJob*> JobOf(const ps::WorkerId& worker) const;
   absl::Status ServeLane(grpc::ServerContext* context, wire::LaneStream* stream);
 
-  const int workers_;
-  const std::string load_;
+  const ServiceOptions options_;
   Journal* const journal_;
   const uint64_t incarnation_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -56,6 +64,7 @@ class PsService final : public wire::RawService {
   ps::JobSpec spec_ ABSL_GUARDED_BY(mu_);                    // as the first worker brought it
   std::unique_ptr<TableShare> loaded_ ABSL_GUARDED_BY(mu_);  // until the job takes it
   std::unique_ptr<HostedJob> job_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<Keeper> keeper_ ABSL_GUARDED_BY(mu_);  // of a durable job
 };
 
 }  // namespace regatta::server

@@ -97,6 +97,7 @@ int Main(int argc, char** argv) {
   options.workers = args->spec.workers;
   options.load = args->load;
   options.data_dir = args->data_dir;
+  options.keeper.log_bytes = static_cast<uint64_t>(*args->log_limit) << 20;
   if (!args->spec.servers.empty())
     options.place = ServerPlace{args->spec.index, static_cast<int>(args->spec.servers.size())};
   // The exporter first: a port that cannot be had is found before a worker has come. It ends before the server does.

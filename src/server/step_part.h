@@ -28,6 +28,7 @@ struct StepPart {
   uint64_t pass = 0;
   uint64_t step = 0;
   uint32_t samples = 0;
+  uint64_t logged = 0;            // its first record in the lane's log; 0 = none
   std::vector<TablePart> tables;  // of a sparse lane
   std::vector<float> dense;       // of the dense lane
 };

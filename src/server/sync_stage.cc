@@ -49,7 +49,8 @@ absl::Status SyncStage::Add(int rank, StepPart part) {
 absl::Status SyncStage::LeavePass(int rank, uint64_t pass) {
   base::MutexLock lock(mu_);
   RETURN_IF_ERROR(failure_);
-  left_pass_[static_cast<size_t>(rank)] = static_cast<int64_t>(pass);
+  int64_t& left = left_pass_[static_cast<size_t>(rank)];
+  left = std::max(left, static_cast<int64_t>(pass));
   ApplyCompleteLocked();
   return failure_;
 }
@@ -67,6 +68,22 @@ absl::Status SyncStage::AwaitBefore(uint64_t step) {
     LOG(WARNING) << "step " << next_ << ": waiting for " << MissingLocked();
   }
   return failure_;
+}
+
+SyncStage::State SyncStage::state() {
+  base::MutexLock lock(mu_);
+  State state{next_, left_pass_, 0};
+  for (const auto& [number, step] : staged_)
+    for (const auto& [rank, part] : step.parts)
+      if (part.logged != 0 && (state.oldest == 0 || part.logged < state.oldest)) state.oldest = part.logged;
+  return state;
+}
+
+void SyncStage::Restore(const State& state) {
+  base::MutexLock lock(mu_);
+  next_ = state.next;
+  for (size_t rank = 0; rank < left_pass_.size() && rank < state.left_pass.size(); ++rank)
+    left_pass_[rank] = state.left_pass[rank];
 }
 
 void SyncStage::Look() {

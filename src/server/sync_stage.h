@@ -39,6 +39,14 @@ class SyncStage {
   absl::Status LeavePass(int rank, uint64_t pass);
   // Waits until all steps before `step` are applied; the job's failure ends the wait.
   absl::Status AwaitBefore(uint64_t step);
+  // What a checkpoint holds of it, while nothing is added: steps before `next` are applied, the others are in the log.
+  struct State {
+    uint64_t next = 0;
+    std::vector<int64_t> left_pass;  // of each rank; -1 = none
+    uint64_t oldest = 0;             // the first record of a part that is not applied; 0 = there is none
+  };
+  State state();
+  void Restore(const State& state);
   // Somebody left the job: steps may have become complete.
   void Look();
 

@@ -53,13 +53,34 @@ uint64_t TableShare::rows() const {
   return rows;
 }
 
+table::ModelTables TableShare::view() const {
+  table::ModelTables tables;
+  for (const auto& table : sparse_) tables.sparse.push_back(table.get());
+  tables.dense = dense_.get();
+  return tables;
+}
+
 absl::Status TableShare::LoadFrom(const std::string& path) {
   ASSIGN_OR_RETURN(const table::CheckpointReader reader, OpenSave(path));
-  table::ModelTables wanted;
-  for (const auto& table : sparse_) wanted.sparse.push_back(table.get());
-  wanted.dense = dense_.get();
+  RETURN_IF_ERROR(Fill(reader));
+  const table::RunState& run = reader.manifest().run;
+  loaded_ = LoadedFrom{run.FinishedEpochs(), run.step, base::HashBytes(table::FormatManifest(reader.manifest()))};
+  return absl::OkStatus();
+}
+
+absl::Status TableShare::LoadPart(const std::string& folder) {
+  ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::OpenPart(folder));
+  const auto& part = reader.manifest().part;
+  if (!part.has_value() || part->server != static_cast<uint32_t>(place_.server) ||
+      part->servers != static_cast<uint32_t>(place_.servers))
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder, " is not of server ", place_.server, " of ", place_.servers));
+  return Fill(reader);
+}
+
+absl::Status TableShare::Fill(const table::CheckpointReader& reader) {
   const std::vector<std::string> differences =
-      table::SchemaDifferences(reader.manifest(), wanted, table::LoadKind::kTraining);
+      table::SchemaDifferences(reader.manifest(), view(), table::LoadKind::kTraining);
   if (!differences.empty())
     return absl::FailedPreconditionError(
         absl::StrCat(reader.folder(), " does not fit the job: ", absl::StrJoin(differences, "; ")));
@@ -78,10 +99,7 @@ absl::Status TableShare::LoadFrom(const std::string& path) {
   std::vector<std::vector<float>> states(static_cast<size_t>(dense_->state_count()), values);
   RETURN_IF_ERROR(reader.ReadDense(0, begin, values));
   for (uint32_t i = 0; i < states.size(); ++i) RETURN_IF_ERROR(reader.ReadDense(i + 1, begin, states[i]));
-  RETURN_IF_ERROR(dense_->Load(values, states, reader.manifest().dense->updates));
-  const table::RunState& run = reader.manifest().run;
-  loaded_ = LoadedFrom{run.FinishedEpochs(), run.step, base::HashBytes(table::FormatManifest(reader.manifest()))};
-  return absl::OkStatus();
+  return dense_->Load(values, states, reader.manifest().dense->updates);
 }
 
 }  // namespace regatta::server

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "table/checkpoint/checkpoint_reader.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 #include "table/table_config.h"
@@ -40,6 +41,7 @@ class TableShare {
 
   const table::ModelConfig& configs() const { return configs_; }
   const ServerPlace& place() const { return place_; }
+  table::ModelTables view() const;
   int sparse_tables() const { return static_cast<int>(sparse_.size()); }
   table::SparseTable& sparse(int i) const { return *sparse_[static_cast<size_t>(i)]; }
   table::DenseTable& dense() const { return *dense_; }
@@ -48,8 +50,12 @@ class TableShare {
 
   // Fills the share from a save of any number of servers. FAILED_PRECONDITION names every field in which they differ.
   absl::Status LoadFrom(const std::string& path);
+  // From a save of this share alone.
+  absl::Status LoadPart(const std::string& folder);
+  void SetLoaded(const LoadedFrom& loaded) { loaded_ = loaded; }
 
  private:
+  absl::Status Fill(const table::CheckpointReader& reader);
   TableShare(const table::ModelConfig& configs, const ServerPlace& place) : configs_(configs), place_(place) {}
 
   const table::ModelConfig configs_;

@@ -106,6 +106,11 @@ void DenseTable::Snapshot(std::span<float> out) const {
   std::copy(values_.begin(), values_.end(), out.begin());
 }
 
+DenseCopy DenseTable::Copy() const {
+  base::MutexLock lock(mu_);
+  return {values_, states_, updates_};
+}
+
 absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const PushOptions& options) {
   RETURN_IF_ERROR(base::Annotate(CheckCover(grads), Named(config_) + ": push"));
   if (options.samples == 0) {

@@ -1,6 +1,6 @@
 // The dense parameters of a model, flattened into one array (or a server's block of it), and their optimizer's state.
-// Thread-safety: Snapshot, Push, Load and the counters are concurrent (one lock); Values and State are for callers
-// that serialise steps themselves (local mode with one thread; saving).
+// Thread-safety: Snapshot, Copy, Push, Load and the counters are concurrent (one lock); Values and State are for
+// callers that serialise steps themselves (local mode with one thread; saving).
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,13 @@
 
 namespace regatta::table {
 
+// All of a dense table at one moment.
+struct DenseCopy {
+  std::vector<float> values;
+  std::vector<std::vector<float>> states;
+  uint64_t updates = 0;
+};
+
 class DenseTable {
  public:
   // INVALID_ARGUMENT names the field of `config` that cannot be.
@@ -30,9 +37,11 @@ class DenseTable {
 
   const DenseTableConfig& config() const { return config_; }
   int64_t size() const { return static_cast<int64_t>(values_.size()); }  // elements of all parameters, or of the block
+  int64_t begin() const { return begin_; }                               // of the block in the whole array
   std::span<const int64_t> offsets() const { return offsets_; }  // of each parameter in the whole array, and its end
   std::span<const float> Values() const { return values_; }      // live; see thread-safety above
   void Snapshot(std::span<float> out) const;                     // a consistent copy; out has size() floats
+  DenseCopy Copy() const;                                        // a cut: no push is in it by half
   // One step of the rule over all of `grads`, which must cover every element once: mean = sum / samples.
   absl::Status Push(std::span<const base::DenseGrad> grads, const PushOptions& options);
   // values += differences, size() of them; the rule's states stay as they are.

@@ -208,5 +208,25 @@ TEST(DenseTable, ASnapshotIsNeverHalfAnUpdate) {
   EXPECT_EQ(table->Values()[9'999], -100);
 }
 
+TEST(DenseTable, ACopyIsTheTableAfterSomeWholePush) {
+  DenseTableConfig config = Config("adam");
+  config.parameters = {{"w", {5'000}, {"zeros", 0, 0}}};
+  auto table = Make(config);
+  std::thread writer([&] {
+    const std::vector<float> ones(5'000, 1.0f);
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(PushAll(*table, ones).ok());
+  });
+  for (uint64_t seen = 0; seen < 100;) {
+    const DenseCopy copy = table->Copy();
+    ASSERT_EQ(copy.values, std::vector<float>(5'000, copy.values[0]));
+    ASSERT_EQ(copy.states.size(), 2u);
+    for (const auto& state : copy.states) ASSERT_EQ(state, std::vector<float>(5'000, state[0]));
+    ASSERT_GE(copy.updates, seen);
+    ASSERT_EQ(copy.updates > 0, copy.values[0] != 0);
+    seen = copy.updates;
+  }
+  writer.join();
+}
+
 }  // namespace
 }  // namespace regatta::table

@@ -205,6 +205,25 @@ void SparseTable::ForEachRow(uint32_t shard, const RowFn& fn) const {
   store_->ForEachRow(shard, [&](base::Key key, const float* row) { fn(key, {row, width}); });
 }
 
+absl::Status SparseTable::BeginCut(uint64_t bound) { return base::Annotate(store_->BeginCut(bound), Named(config_)); }
+
+absl::Status SparseTable::ForEachCutRow(uint32_t shard, Which which, const RowFn& fn) {
+  const size_t width = static_cast<size_t>(row_width());
+  return base::Annotate(store_->ForEachCutRow(shard, which,
+                                              [&](base::Key key, const float* row) {
+                                                fn(key, {row, width});
+                                              }),
+                        Named(config_));
+}
+
+absl::StatusOr<uint64_t> SparseTable::CutRows(uint32_t shard, Which which) const {
+  absl::StatusOr<uint64_t> rows = store_->CutRows(shard, which);
+  if (!rows.ok()) return base::Annotate(rows.status(), Named(config_));
+  return rows;
+}
+
+absl::Status SparseTable::EndCut(CutEnd end) { return base::Annotate(store_->EndCut(end), Named(config_)); }
+
 absl::Status SparseTable::Load(uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows) {
   const size_t width = static_cast<size_t>(row_width());
   if (rows.size() != keys.size() * width) {

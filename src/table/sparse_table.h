@@ -1,8 +1,9 @@
 // A table of rows by 64-bit key, in 1024 virtual shards: an accessor (what a row is) over a store (where rows are).
-// Thread-safety: Pull, Push, ForEachRow, Load and the counters are concurrent; a row is read and updated whole
-// (row-atomic). Clear waits for the others to leave, shard by shard.
-// Invariants: a row's optimizer state follows its weights in the same block; no row pointer outlives its shard's lock;
-// a row's initial value is a function of (seed, table, key), never of arrival order; a pull creates nothing.
+// Thread-safety: Pull, Push, Add, Assign, ForEachRow, Load, the counters and the cut are concurrent, but nothing that
+// writes rows may be under way during BeginCut; a row is read and updated whole (row-atomic). Clear waits for the
+// others to leave, shard by shard. Invariants: a row's optimizer state follows its weights in the same block; no row
+// pointer outlives its shard's lock; a row's initial value is a function of (seed, table, key), never of arrival order;
+// a pull creates nothing.
 #pragma once
 
 #include <atomic>
@@ -54,6 +55,25 @@ class SparseTable {
   // Puts rows (row_width floats each, back to back) in place; all keys belong to `shard`. For loading.
   absl::Status Load(uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows);
   void Clear() { store_->Clear(); }
+
+  // A cut: the table as it is during BeginCut, while pushes go on. One writer begins it, visits every shard once, in
+  // any order and from any threads, and ends it. What a push, Add, Assign or Load writes meanwhile in a shard that the
+  // writer has not visited is kept as it was, in `bound` bytes at most: at the bound they wait for the writer. Pulls
+  // never do. Takes time by shards, not by rows. FAILED_PRECONDITION where a cut is in progress.
+  absl::Status BeginCut(uint64_t bound);
+  // Visits the rows of one virtual shard as of the cut, under its lock; order is unspecified. Once a cut and shard.
+  // kChanged: only those written since the last completed cut began. It needs tracked changes, and a cut completed
+  // since tracking began and since Clear (FAILED_PRECONDITION otherwise). ABORTED where Clear came during the cut.
+  absl::Status ForEachCutRow(uint32_t shard, Which which, const RowFn& fn);
+  // Rows that ForEachCutRow is going to visit; before it.
+  absl::StatusOr<uint64_t> CutRows(uint32_t shard, Which which) const;
+  // kComplete: the rows are safe, changes count from this cut on; FAILED_PRECONDITION where shards with rows were not
+  // visited. kAbandoned, at any time: as if the cut had not been.
+  absl::Status EndCut(CutEnd end);
+  // Off at first, because marking rows costs pushes a little (docs/benchmarks.md).
+  void TrackChanges(Tracking tracking) { store_->TrackChanges(tracking); }
+  uint64_t old_row_bytes() const { return store_->old_row_bytes(); }       // kept for the cut in progress
+  uint64_t writes_that_wait() const { return store_->walks_that_wait(); }  // at its bound
 
  private:
   SparseTable(const SparseTableConfig& config, std::unique_ptr<Accessor> accessor, const Schedule& schedule,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 #include "absl/strings/str_join.h"
 #include "base/file.h"
@@ -127,21 +128,52 @@ class ExtentVerifier {
 
 }  // namespace
 
+CheckpointReader::CheckpointReader(std::string folder, std::vector<SaveLayer> layers) : folder_(std::move(folder)) {
+  manifest_ = std::make_shared<const Manifest>(CombinedManifest(layers));
+  for (const SaveLayer& layer : layers) files_.insert(files_.end(), layer.files.begin(), layer.files.end());
+  layers_ = std::make_shared<const std::vector<SaveLayer>>(std::move(layers));
+}
+
 absl::StatusOr<CheckpointReader> CheckpointReader::Open(const std::string& folder) {
-  const std::string path = absl::StrCat(folder, "/", kManifestName);
-  const absl::StatusOr<std::string> text = base::ReadFile(path, kMaxManifestBytes);
-  if (absl::IsNotFound(text.status()))
-    return absl::NotFoundError(absl::StrCat(folder, " is no save: it has no ", kManifestName));
-  if (!text.ok()) return text.status();
-  absl::StatusOr<Manifest> manifest = ParseManifest(*text);
-  if (!manifest.ok()) return base::Annotate(manifest.status(), path);
-  CheckpointReader reader(folder, std::make_shared<const Manifest>(*std::move(manifest)));
-  for (uint32_t i = 0; i < reader.manifest_->files.size(); ++i) {
-    ASSIGN_OR_RETURN(auto file, DataFile::Open(folder, i, reader.manifest_->files[i]));
-    RETURN_IF_ERROR(file->CheckHeader());
-    reader.files_.push_back(std::move(file));
+  ASSIGN_OR_RETURN(CheckpointReader reader, OpenPart(folder));
+  const std::optional<SavePart>& part = reader.manifest().part;
+  if (!part || part->servers == 1) return reader;
+  return absl::FailedPreconditionError(absl::StrCat(folder, " holds part ", part->server, " of ", part->servers,
+                                                    " of cut ", part->cut,
+                                                    ": put the parts into one folder as part-000, part-001, …"));
+}
+
+absl::StatusOr<CheckpointReader> CheckpointReader::OpenPart(const std::string& folder) {
+  if (base::Exists(absl::StrCat(folder, "/", kManifestName)) || !base::Exists(absl::StrCat(folder, "/", PartName(0)))) {
+    ASSIGN_OR_RETURN(std::vector<SaveLayer> chain, OpenChain(folder));
+    return CheckpointReader(folder, std::move(chain));
   }
+  std::vector<std::string> parts;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (IsPartName(it->path().filename().string())) parts.push_back(it->path().string());
+  if (error) return absl::UnavailableError(absl::StrCat("cannot list ", folder, ": ", error.message()));
+  std::sort(parts.begin(), parts.end());
+  ASSIGN_OR_RETURN(CheckpointReader reader, OpenParts(parts));
+  reader.folder_ = folder;
   return reader;
+}
+
+absl::StatusOr<CheckpointReader> CheckpointReader::OpenParts(const std::vector<std::string>& folders) {
+  if (folders.empty()) return absl::InvalidArgumentError("no parts of a save were given");
+  std::vector<std::vector<SaveLayer>> parts;
+  for (const std::string& folder : folders) {
+    ASSIGN_OR_RETURN(std::vector<SaveLayer> chain, OpenChain(folder));
+    parts.push_back(std::move(chain));
+  }
+  RETURN_IF_ERROR(CheckParts(parts));
+  const std::string first = parts[0].back().folder;
+  std::vector<SaveLayer> layers;
+  for (std::vector<SaveLayer>& part : parts)
+    for (SaveLayer& layer : part) layers.push_back(std::move(layer));
+  std::stable_sort(layers.begin(), layers.end(),
+                   [](const SaveLayer& a, const SaveLayer& b) { return a.depth < b.depth; });
+  return CheckpointReader(first, std::move(layers));
 }
 
 absl::StatusOr<RunState> CheckpointReader::ReadRunState() const {
@@ -153,6 +185,8 @@ absl::StatusOr<RunState> CheckpointReader::ReadRunState() const {
 }
 
 absl::Status CheckpointReader::LoadInto(const ModelTables& model, LoadKind kind) const {
+  if (manifest_->part && manifest_->part->servers > 1)
+    return absl::FailedPreconditionError(absl::StrCat(folder_, " is a part of a save: it cannot fill a model"));
   const std::vector<std::string> differences = SchemaDifferences(*manifest_, model, kind);
   if (!differences.empty())
     return absl::FailedPreconditionError(
@@ -165,39 +199,87 @@ absl::Status CheckpointReader::LoadInto(const ModelTables& model, LoadKind kind)
   return status;
 }
 
+// A layer lies over the one below it: all files of one depth, then those of the next.
 absl::Status CheckpointReader::LoadSparse(const ModelTables& model, LoadKind kind) const {
   std::vector<SparseTable*> targets(manifest_->sparse.size(), nullptr);
   for (SparseTable* table : model.sparse)
     targets[manifest_->FindSparse(table->config().name) - manifest_->sparse.data()] = table;
   const std::vector<std::vector<Task>> tasks = TasksByFile(*manifest_);
-  return RunJobs(tasks.size(), [&](size_t file) -> absl::Status {
-    ShardCursor cursor(kReadWindow);
-    ReadAhead ahead(*files_[file]);
-    for (const Task& task : tasks[file]) {
-      if (!task.sparse || !targets[task.table]) continue;
-      ahead.At(task.extent.offset);
-      absl::Status status = LoadShard(cursor, *files_[file], task, *targets[task.table], kind);
-      if (!status.ok())
-        return base::Annotate(status, absl::StrCat("table ", task.sparse->config.name, ": shard ", task.shard));
-    }
-    return absl::OkStatus();
-  });
+  for (size_t first = 0; first < layers_->size();) {
+    size_t last = first;
+    while (last < layers_->size() && (*layers_)[last].depth == (*layers_)[first].depth) ++last;
+    const size_t begin = (*layers_)[first].first_file;
+    const size_t end = last < layers_->size() ? (*layers_)[last].first_file : files_.size();
+    RETURN_IF_ERROR(RunJobs(end - begin, [&](size_t i) -> absl::Status {
+      const size_t file = begin + i;
+      ShardCursor cursor(kReadWindow);
+      ReadAhead ahead(*files_[file]);
+      for (const Task& task : tasks[file]) {
+        if (!task.sparse || !targets[task.table]) continue;
+        ahead.At(task.extent.offset);
+        absl::Status status = LoadShard(cursor, *files_[file], task, *targets[task.table], kind);
+        if (!status.ok())
+          return base::Annotate(status, absl::StrCat("table ", task.sparse->config.name, ": shard ", task.shard));
+      }
+      return absl::OkStatus();
+    }));
+    first = last;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckpointReader::ForEachBlock(size_t table, const BlockFn& fn) const {
   const SavedSparse& saved = manifest_->sparse[table];
   ShardCursor cursor(kReadWindow);
-  for (const ShardExtent& extent : saved.extents) {
-    cursor.Start(*files_[extent.extent.file], extent, saved.row_width);
-    while (true) {
-      auto more = cursor.NextBlock();
-      if (more.ok() && !*more) break;
-      const absl::Status status = more.ok() ? fn(extent.shard, cursor.keys(), cursor.rows()) : more.status();
-      if (!status.ok())
-        return base::Annotate(status, absl::StrCat("table ", saved.config.name, ": shard ", extent.shard));
+  for (size_t first = 0; first < saved.extents.size();) {
+    const uint32_t shard = saved.extents[first].shard;
+    size_t last = first;
+    while (last < saved.extents.size() && saved.extents[last].shard == shard) ++last;
+    absl::Status status;
+    if (last - first > 1) {
+      status = MergeBlocks(saved, std::span(saved.extents).subspan(first, last - first), fn);
+    } else {
+      cursor.Start(*files_[saved.extents[first].extent.file], saved.extents[first], saved.row_width);
+      while (status.ok()) {
+        const absl::StatusOr<bool> more = cursor.NextBlock();
+        if (more.ok() && !*more) break;
+        status = more.ok() ? fn(shard, cursor.keys(), cursor.rows()) : more.status();
+      }
     }
+    if (!status.ok()) return base::Annotate(status, absl::StrCat("table ", saved.config.name, ": shard ", shard));
+    first = last;
   }
   return absl::OkStatus();
+}
+
+// The blocks of a shard that several saves of a chain have.
+absl::Status CheckpointReader::MergeBlocks(const SavedSparse& table, std::span<const ShardExtent> extents,
+                                           const BlockFn& fn) const {
+  MergedRows merged(files_, extents, table.row_width);
+  std::vector<base::Key> keys;
+  std::vector<float> rows;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, merged.Next());
+    if (more) {
+      keys.push_back(merged.key());
+      rows.insert(rows.end(), merged.row().begin(), merged.row().end());
+      if (keys.size() < RowsPerBlock(static_cast<uint64_t>(table.row_width))) continue;
+    }
+    if (!keys.empty()) RETURN_IF_ERROR(fn(extents[0].shard, keys, rows));
+    if (!more) return absl::OkStatus();
+    keys.clear();
+    rows.clear();
+  }
+}
+
+absl::StatusOr<uint64_t> CheckpointReader::CountRows(size_t table) const {
+  if (layers_->back().depth == 0) return manifest_->sparse[table].rows;
+  uint64_t rows = 0;
+  RETURN_IF_ERROR(ForEachBlock(table, [&](uint32_t, std::span<const base::Key> keys, std::span<const float>) {
+    rows += keys.size();
+    return absl::OkStatus();
+  }));
+  return rows;
 }
 
 absl::Status CheckpointReader::LoadDense(DenseTable& table, LoadKind kind) const {
@@ -216,7 +298,15 @@ std::vector<absl::Status> CheckpointReader::Verify(const Progress& progress) con
   std::vector<absl::Status> damage;
   uint64_t done = 0;
   const uint64_t total = manifest_->TotalBytes();
-  const std::vector<std::vector<Task>> tasks = TasksByFile(*manifest_);
+  // By the layers' own manifests: what a newer save replaces counts too.
+  std::vector<std::vector<Task>> tasks;
+  std::vector<std::pair<const SaveLayer*, uint32_t>> places;  // of each file: its layer and its number there
+  for (const SaveLayer& layer : *layers_) {
+    for (std::vector<Task>& list : TasksByFile(layer.manifest)) {
+      places.emplace_back(&layer, static_cast<uint32_t>(tasks.size()) - layer.first_file);
+      tasks.push_back(std::move(list));
+    }
+  }
   const std::function<void(uint64_t)> add = [&](uint64_t bytes) {
     if (!progress) return;
     base::MutexLock lock(mu);
@@ -228,7 +318,8 @@ std::vector<absl::Status> CheckpointReader::Verify(const Progress& progress) con
     damage.push_back(std::move(status));
   };
   (void)RunJobs(tasks.size(), [&](size_t file) {
-    const std::string header = DataHeader(static_cast<uint32_t>(file));
+    const auto& [layer, number] = places[file];
+    const std::string header = DataHeader(number);
     ExtentVerifier verifier(*files_[file], base::Crc32c(header.data(), header.size()), add);
     bool whole = true;
     for (const Task& task : tasks[file]) {
@@ -237,7 +328,7 @@ std::vector<absl::Status> CheckpointReader::Verify(const Progress& progress) con
       whole = false;
       report(task.sparse ? base::Annotate(status, absl::StrCat("table ", task.sparse->config.name)) : status);
     }
-    if (whole && verifier.file_crc() != manifest_->files[file].crc)
+    if (whole && verifier.file_crc() != layer->manifest.files[number].crc)
       report(files_[file]->Damage(0, "the file's checksum is not the one of the manifest"));
     return absl::OkStatus();
   });
@@ -247,9 +338,10 @@ std::vector<absl::Status> CheckpointReader::Verify(const Progress& progress) con
 absl::StatusOr<std::vector<float>> CheckpointReader::FindRow(size_t table, base::Key key) const {
   const SavedSparse& t = manifest_->sparse[table];
   const uint32_t shard = base::ShardOf(key);
-  const auto it = std::lower_bound(t.extents.begin(), t.extents.end(), shard,
-                                   [](const ShardExtent& e, uint32_t s) { return e.shard < s; });
-  if (it != t.extents.end() && it->shard == shard) {
+  // Newest first.
+  auto it = std::upper_bound(t.extents.begin(), t.extents.end(), shard,
+                             [](uint32_t s, const ShardExtent& e) { return s < e.shard; });
+  while (it != t.extents.begin() && (--it)->shard == shard) {
     ShardCursor cursor(kReadWindow);
     cursor.Start(*files_[it->extent.file], *it, t.row_width);
     while (true) {
@@ -266,8 +358,9 @@ absl::StatusOr<std::vector<float>> CheckpointReader::FindRow(size_t table, base:
 }
 
 absl::Status CheckpointReader::ReadDense(uint32_t array, uint64_t begin, std::span<float> out) const {
-  if (!manifest_->dense || array > manifest_->dense->state_count || begin > manifest_->dense->size ||
-      out.size() > manifest_->dense->size - begin)
+  const PartRange held = manifest_->DenseBlock();
+  if (!manifest_->dense || array > manifest_->dense->state_count || begin < held.begin || begin > held.end ||
+      out.size() > held.end - begin)
     return absl::OutOfRangeError(absl::StrCat(folder_, " holds no such dense elements"));
   if (out.empty()) return absl::OkStatus();
   const uint64_t end = begin + out.size();

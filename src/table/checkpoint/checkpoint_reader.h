@@ -1,10 +1,12 @@
 // Reads a checkpoint: its manifest at once, everything else as it is asked for. Every length and checksum is looked at
-// before the bytes behind it are used; DATA_LOSS names the file and byte.
+// before the bytes behind it are used; DATA_LOSS names the file and byte. A save that was written in parts by several
+// servers, or as changes since a base, is shown as the whole that they make.
 // Thread-safety: concurrent.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "table/checkpoint/manifest.h"
 #include "table/checkpoint/row_cursor.h"
 #include "table/checkpoint/run_state.h"
+#include "table/checkpoint/save_layer.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 
@@ -32,11 +35,21 @@ enum class LoadKind {
 
 class CheckpointReader {
  public:
-  // Reads the manifest and checks that its files are there with their sizes.
+  // Reads the manifest (of an incremental save also those of its base and so on; of a folder that holds part-000,
+  // part-001, … those of all of them) and checks that the files are there with their sizes. DATA_LOSS names the folder
+  // where a base is missing or another one, or where the parts are not those of one cut. A part alone is refused.
   static absl::StatusOr<CheckpointReader> Open(const std::string& folder);
+  // The parts of one cut, in any order, wherever they are.
+  static absl::StatusOr<CheckpointReader> OpenParts(const std::vector<std::string>& folders);
+  // As Open, and a part alone too: to look at, not to fill a model from.
+  static absl::StatusOr<CheckpointReader> OpenPart(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
+  // Of several saves, what they hold together: `rows` and extents count a row once for each save of a chain that has
+  // it; `part` is set for a part alone; run, updates and base are those of the newest save (of part 0).
   const Manifest& manifest() const { return *manifest_; }
+  // The saves that are read, bases first.
+  std::span<const SaveLayer> layers() const { return *layers_; }
   // The state of the run with its blobs.
   absl::StatusOr<RunState> ReadRunState() const;
 
@@ -54,8 +67,12 @@ class CheckpointReader {
   using BlockFn = std::function<absl::Status(uint32_t shard, std::span<const base::Key>, std::span<const float>)>;
   absl::Status ForEachBlock(size_t table, const BlockFn& fn) const;
 
-  // All rows of manifest().sparse[table], keys ascending; the reader must outlive them.
-  MergedRows Rows(size_t table) const { return MergedRows(files_, manifest_->sparse[table]); }
+  // All rows of manifest().sparse[table], keys ascending.
+  MergedRows Rows(size_t table) const {
+    return MergedRows(files_, manifest_->sparse[table].extents, manifest_->sparse[table].row_width);
+  }
+  // How many they are. Reads the keys of a chain of saves, else nothing.
+  absl::StatusOr<uint64_t> CountRows(size_t table) const;
   // The row of a key, NOT_FOUND where the table has none.
   absl::StatusOr<std::vector<float>> FindRow(size_t table, base::Key key) const;
   // Elements [begin, begin + out.size()) of array 0 (the values) or i + 1 (state i) of the dense parameters.
@@ -63,13 +80,14 @@ class CheckpointReader {
   absl::StatusOr<std::string> ReadBlob(std::string_view name) const;
 
  private:
-  CheckpointReader(std::string folder, std::shared_ptr<const Manifest> manifest)
-      : folder_(std::move(folder)), manifest_(std::move(manifest)) {}
+  CheckpointReader(std::string folder, std::vector<SaveLayer> layers);
   absl::Status LoadSparse(const ModelTables& model, LoadKind kind) const;
   absl::Status LoadDense(DenseTable& table, LoadKind kind) const;
+  absl::Status MergeBlocks(const SavedSparse& table, std::span<const ShardExtent> extents, const BlockFn& fn) const;
 
   std::string folder_;
-  std::shared_ptr<const Manifest> manifest_;
+  std::shared_ptr<const std::vector<SaveLayer>> layers_;
+  std::shared_ptr<const Manifest> manifest_;  // of all layers; its extents number the files of all
   std::vector<std::shared_ptr<const DataFile>> files_;
 };
 

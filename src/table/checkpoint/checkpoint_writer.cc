@@ -24,6 +24,16 @@ constexpr uint64_t kFloatsPerExtent = uint64_t{4} << 20;
 static_assert(kFloatsPerExtent % kFloatsPerBlock == 0);
 constexpr uint64_t kManifestAllowance = 1 << 20;
 
+uint64_t DenseElements(const DenseContents& dense) {
+  int64_t size = 0;
+  for (const DenseParameterConfig& p : dense.config.parameters) size += p.size();
+  return static_cast<uint64_t>(size);
+}
+
+PartRange ShardsOf(const SaveContents& contents) {
+  return contents.part ? contents.part->shards : PartRange{0, base::kVirtualShards};
+}
+
 absl::Status CheckContents(const SaveContents& contents) {
   std::set<std::string> names;
   for (const RowSource* source : contents.sparse) {
@@ -33,15 +43,36 @@ absl::Status CheckContents(const SaveContents& contents) {
       return absl::InvalidArgumentError(
           absl::StrCat("table ", source->config().name, ": rows of ", source->row_width(), " floats"));
   }
+  if (contents.part) {
+    if (!IsSaveId(contents.part->cut))
+      return absl::InvalidArgumentError(absl::StrCat("a cut cannot be named '", contents.part->cut, "'"));
+    if (contents.part->shards.begin > contents.part->shards.end || contents.part->shards.end > base::kVirtualShards ||
+        contents.part->dense.begin > contents.part->dense.end || contents.part->server >= contents.part->servers)
+      return absl::InvalidArgumentError(
+          absl::StrCat("part ", contents.part->server, " of ", contents.part->servers, ": its ranges cannot be"));
+  }
   if (!contents.dense) return absl::OkStatus();
-  int64_t size = 0;
-  for (const DenseParameterConfig& p : contents.dense->config.parameters) size += p.size();
+  const uint64_t size = DenseElements(*contents.dense);
+  const PartRange block = contents.part ? contents.part->dense : PartRange{0, size};
   if (contents.dense->arrays.empty()) return absl::InvalidArgumentError("dense table: no values");
   for (const auto& array : contents.dense->arrays)
-    if (array.size() != static_cast<size_t>(size))
-      return absl::InvalidArgumentError(
-          absl::StrCat("dense table: ", array.size(), " elements where the parameters have ", size));
+    if (array.size() != block.size() || block.end > size)
+      return absl::InvalidArgumentError(absl::StrCat("dense table: ", array.size(), " elements from ", block.begin,
+                                                     " to ", block.end, " where the parameters have ", size));
   return absl::OkStatus();
+}
+
+// An incremental save is nothing without the very base that it was made for.
+absl::Status CheckBase(const std::string& folder, const SaveBase& wanted) {
+  if (!IsSaveId(wanted.id)) return absl::InvalidArgumentError(absl::StrCat("a base cannot be named '", wanted.id, "'"));
+  const std::string path = BaseFolder(folder, wanted.id);
+  if (std::filesystem::path(path).lexically_normal() == std::filesystem::path(folder).lexically_normal())
+    return absl::FailedPreconditionError(absl::StrCat(folder, " cannot be its own base"));
+  const absl::StatusOr<SaveBase> there = BaseAt(path);
+  if (!there.ok()) return base::Annotate(there.status(), absl::StrCat("the base of ", folder));
+  if (*there == wanted) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " is not the save that the changes are counted from; save ", folder, " whole"));
 }
 
 absl::StatusOr<Extent> WriteBytes(const void* data, uint64_t items, uint64_t item_bytes, DataFileWriter& out) {
@@ -57,16 +88,17 @@ absl::StatusOr<Extent> WriteBytes(const void* data, uint64_t items, uint64_t ite
   return out.EndExtent();
 }
 
-absl::Status WriteDense(const DenseContents& dense, DataFileWriter& out, SavedDense& saved) {
+absl::Status WriteDense(const DenseContents& dense, uint64_t first, DataFileWriter& out, SavedDense& saved) {
   saved.config = dense.config;
   saved.updates = dense.updates;
   saved.state_count = static_cast<uint32_t>(dense.arrays.size() - 1);
-  saved.size = dense.arrays[0].size();
+  saved.size = DenseElements(dense);
   for (uint32_t array = 0; array < dense.arrays.size(); ++array) {
-    for (uint64_t begin = 0; begin < saved.size; begin += kFloatsPerExtent) {
-      const uint64_t n = std::min(kFloatsPerExtent, saved.size - begin);
-      ASSIGN_OR_RETURN(Extent extent, WriteBytes(dense.arrays[array].data() + begin, n, 4, out));
-      saved.extents.push_back(DenseExtent{array, begin, extent});
+    const std::span<const float> floats = dense.arrays[array];
+    for (uint64_t begin = 0; begin < floats.size(); begin += kFloatsPerExtent) {
+      const uint64_t n = std::min(kFloatsPerExtent, floats.size() - begin);
+      ASSIGN_OR_RETURN(Extent extent, WriteBytes(floats.data() + begin, n, 4, out));
+      saved.extents.push_back(DenseExtent{array, first + begin, extent});
     }
   }
   return absl::OkStatus();
@@ -93,11 +125,14 @@ absl::Status WritePart(const std::string& folder, const SaveContents& contents, 
                        FilePart& part, Manifest& manifest) {
   ASSIGN_OR_RETURN(auto out, DataFileWriter::Create(folder, index));
   if (index == 0) {
-    if (contents.dense) RETURN_IF_ERROR(WriteDense(*contents.dense, *out, manifest.dense.emplace()));
+    const uint64_t first = contents.part ? contents.part->dense.begin : 0;
+    if (contents.dense) RETURN_IF_ERROR(WriteDense(*contents.dense, first, *out, manifest.dense.emplace()));
     RETURN_IF_ERROR(WriteBlobs(contents.run, *out, manifest.blobs));
   }
   RowSorter sorter;
-  const uint32_t begin = index * base::kVirtualShards / files, end = (index + 1) * base::kVirtualShards / files;
+  const PartRange shards = ShardsOf(contents);
+  const auto begin = static_cast<uint32_t>(shards.begin + shards.size() * index / files);
+  const auto end = static_cast<uint32_t>(shards.begin + shards.size() * (index + 1) / files);
   part.sparse.resize(contents.sparse.size());
   for (size_t t = 0; t < contents.sparse.size(); ++t) {
     for (uint32_t shard = begin; shard < end; ++shard) {
@@ -128,6 +163,8 @@ absl::StatusOr<Manifest> WriteData(const std::string& folder, const SaveContents
       }
     }
   }
+  manifest.part = contents.part;
+  manifest.base = contents.base;
   manifest.run = contents.run;
   manifest.run.blobs.clear();
   return manifest;
@@ -186,8 +223,8 @@ absl::Status WriteBeside(const std::string& folder, const SaveContents& contents
 uint64_t CheckpointBytes(const SaveContents& contents) {
   uint64_t bytes = kDataHeaderBytes;
   for (const RowSource* source : contents.sparse)
-    for (uint32_t shard = 0; shard < base::kVirtualShards; ++shard)
-      bytes += RowExtentBytes(source->ShardRows(shard), source->row_width());
+    for (uint64_t shard = ShardsOf(contents).begin; shard < ShardsOf(contents).end; ++shard)
+      bytes += RowExtentBytes(source->ShardRows(static_cast<uint32_t>(shard)), source->row_width());
   if (contents.dense)
     for (const auto& array : contents.dense->arrays) bytes += FloatExtentBytes(array.size());
   for (const auto& [name, blob] : contents.run.blobs) bytes += BlobExtentBytes(blob.size());
@@ -214,6 +251,7 @@ absl::Status CleanUpSave(const std::string& folder) {
 
 absl::Status WriteCheckpoint(const std::string& folder, const SaveContents& contents) {
   RETURN_IF_ERROR(CheckContents(contents));
+  if (contents.base) RETURN_IF_ERROR(CheckBase(folder, *contents.base));
   RETURN_IF_ERROR(CheckReplaceable(folder));
   RETURN_IF_ERROR(CleanUpSave(folder));
   ASSIGN_OR_RETURN(const uint64_t free, base::FreeBytes(folder));

@@ -60,6 +60,16 @@ Json RunJson(const RunState& run) {
               {"settings_hash", HexOf(run.settings_hash, 16)}};
 }
 
+std::string FormatPart(const SavePart& p) {
+  return Text(Json{{"cut", p.cut},
+                   {"server", p.server},
+                   {"servers", p.servers},
+                   {"shards", {p.shards.begin, p.shards.end}},
+                   {"dense", {p.dense.begin, p.dense.end}}});
+}
+
+std::string FormatBase(const SaveBase& b) { return Text(Json{{"id", b.id}, {"manifest", HexOf(b.manifest, 16)}}); }
+
 // One row of numbers after `lead` leading ones: file, offset, bytes, items, crc.
 absl::Status ParseExtent(const Json& json, const std::string& where, std::vector<uint64_t>& lead, Extent& out) {
   std::vector<uint64_t> numbers;
@@ -81,7 +91,40 @@ absl::Status CheckBytes(const Extent& e, uint64_t want, const std::string& where
   return absl::OkStatus();
 }
 
-absl::StatusOr<SavedSparse> ParseSparse(const Json& json, const std::string& where) {
+absl::Status ParseId(const Json& json, const char* name, const std::string& where, std::string& id) {
+  RETURN_IF_ERROR(RequiredField(json, name, where, id));
+  if (!IsSaveId(id)) return WrongField(absl::StrCat(where, ".", name), "1 to 64 of A-Z, a-z, 0-9, '.', '_', '-'");
+  return absl::OkStatus();
+}
+
+absl::Status ParseRange(const Json& json, const char* name, const std::string& where, uint64_t most, PartRange& range) {
+  std::vector<uint64_t> numbers;
+  RETURN_IF_ERROR(RequiredField(json, name, where, numbers));
+  if (numbers.size() != 2 || numbers[0] > numbers[1] || numbers[1] > most)
+    return WrongField(absl::StrCat(where, ".", name), absl::StrCat("a begin and an end up to ", most));
+  range = {numbers[0], numbers[1]};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SavePart> ParsePart(const Json& json, const std::string& where) {
+  SavePart part;
+  RETURN_IF_ERROR(ParseId(json, "cut", where, part.cut));
+  RETURN_IF_ERROR(RequiredField(json, "server", where, part.server));
+  RETURN_IF_ERROR(RequiredField(json, "servers", where, part.servers));
+  if (part.server >= part.servers) return WrongField(where + ".server", absl::StrCat("one of ", part.servers));
+  RETURN_IF_ERROR(ParseRange(json, "shards", where, base::kVirtualShards, part.shards));
+  RETURN_IF_ERROR(ParseRange(json, "dense", where, kMaxItems, part.dense));
+  return part;
+}
+
+absl::StatusOr<SaveBase> ParseBase(const Json& json, const std::string& where) {
+  SaveBase saved;
+  RETURN_IF_ERROR(ParseId(json, "id", where, saved.id));
+  RETURN_IF_ERROR(RequiredHex(json, "manifest", where, saved.manifest));
+  return saved;
+}
+
+absl::StatusOr<SavedSparse> ParseSparse(const Json& json, const std::string& where, const PartRange& shards) {
   SavedSparse t;
   ASSIGN_OR_RETURN(const Json* config, RequiredChild(json, "config", where, Json::value_t::object));
   ASSIGN_OR_RETURN(t.config, SparseConfigFromJson(*config, where + ".config"));
@@ -98,8 +141,9 @@ absl::StatusOr<SavedSparse> ParseSparse(const Json& json, const std::string& whe
     std::vector<uint64_t> lead(1);
     ShardExtent e;
     RETURN_IF_ERROR(ParseExtent(item, at, lead, e.extent));
-    const uint64_t least = t.extents.empty() ? 0 : t.extents.back().shard + 1;
-    if (lead[0] < least || lead[0] >= base::kVirtualShards) return WrongField(at, "ascending shards below 1024");
+    const uint64_t least = t.extents.empty() ? shards.begin : t.extents.back().shard + 1;
+    if (lead[0] < least || lead[0] >= shards.end)
+      return WrongField(at, absl::StrCat("ascending shards from ", shards.begin, " and below ", shards.end));
     e.shard = static_cast<uint32_t>(lead[0]);
     RETURN_IF_ERROR(CheckBytes(e.extent, RowExtentBytes(e.extent.items, t.row_width), at));
     rows += e.extent.items;
@@ -129,7 +173,7 @@ absl::StatusOr<uint64_t> DenseSize(const DenseTableConfig& config, const std::st
   return size;
 }
 
-absl::StatusOr<SavedDense> ParseDense(const Json& json, const std::string& where) {
+absl::StatusOr<SavedDense> ParseDense(const Json& json, const std::string& where, const std::optional<SavePart>& part) {
   SavedDense t;
   ASSIGN_OR_RETURN(const Json* config, RequiredChild(json, "config", where, Json::value_t::object));
   ASSIGN_OR_RETURN(t.config, DenseConfigFromJson(*config, where + ".config"));
@@ -139,23 +183,25 @@ absl::StatusOr<SavedDense> ParseDense(const Json& json, const std::string& where
   ASSIGN_OR_RETURN(const uint64_t size, DenseSize(t.config, where));
   if (size != t.size) return WrongField(where + ".size", absl::StrCat(size, ", the sum of the shapes"));
   if (t.state_count > 64) return WrongField(where + ".states", "at most 64");
+  const PartRange block = part ? part->dense : PartRange{0, t.size};
+  if (block.end > t.size) return WrongField("part.dense", absl::StrCat("a block of ", t.size, " elements"));
   ASSIGN_OR_RETURN(const Json* extents, RequiredChild(json, "extents", where, Json::value_t::array));
-  uint64_t array = 0, begin = 0;
+  uint64_t array = 0, begin = block.begin;
   for (const Json& item : *extents) {
     const std::string at = absl::StrCat(where, ".extents[", t.extents.size(), "]");
     std::vector<uint64_t> lead(2);
     DenseExtent e;
     RETURN_IF_ERROR(ParseExtent(item, at, lead, e.extent));
-    if (lead[0] != array || lead[1] != begin || array > t.state_count || e.extent.items > t.size - begin)
+    if (lead[0] != array || lead[1] != begin || array > t.state_count || e.extent.items > block.end - begin)
       return WrongField(at, absl::StrCat("elements of array ", array, " from ", begin));
     RETURN_IF_ERROR(CheckBytes(e.extent, FloatExtentBytes(e.extent.items), at));
     e.array = static_cast<uint32_t>(lead[0]);
     e.begin = begin;
     begin += e.extent.items;
-    if (begin == t.size) ++array, begin = 0;
+    if (begin == block.end) ++array, begin = block.begin;
     t.extents.push_back(e);
   }
-  if (t.size > 0 && (array != t.state_count + 1 || begin != 0))
+  if (block.size() > 0 && (array != t.state_count + 1 || begin != block.begin))
     return WrongField(where + ".extents", "every element of the values and states");
   uint64_t schema = 0;
   RETURN_IF_ERROR(RequiredHex(json, "schema", where, schema));
@@ -252,15 +298,18 @@ absl::Status CheckChecksum(std::string_view text) {
                                           HexOf(crc, 8), "; the file is truncated or damaged"));
 }
 
+// Version 2 says that a save is not whole: with the version of a whole one it would be taken for that.
 absl::Status CheckVersion(const Json& json) {
   std::string format;
   uint64_t version = 0;
   RETURN_IF_ERROR(RequiredField(json, "format", "manifest", format));
   RETURN_IF_ERROR(RequiredField(json, "version", "manifest", version));
   if (format != kFormatName) return WrongField("manifest.format", kFormatName);
-  if (version != kCheckpointVersion)
-    return absl::UnimplementedError(absl::StrCat("format version ", version, "; this program reads version ",
-                                                 kCheckpointVersion, ": use a newer regatta"));
+  if (version != kWholeVersion && version != kPartialVersion)
+    return absl::UnimplementedError(absl::StrCat("format version ", version, "; this program reads versions up to ",
+                                                 kPartialVersion, ": use a newer regatta"));
+  const uint32_t wanted = json.contains("part") || json.contains("base") ? kPartialVersion : kWholeVersion;
+  if (version != wanted) return WrongField("manifest.version", absl::StrCat(wanted));
   return absl::OkStatus();
 }
 
@@ -285,6 +334,11 @@ absl::Status CheckDepth(std::string_view text) {
 
 }  // namespace
 
+PartRange Manifest::Shards() const { return part ? part->shards : PartRange{0, base::kVirtualShards}; }
+PartRange Manifest::DenseBlock() const {
+  if (!dense) return {};
+  return part ? part->dense : PartRange{0, dense->size};
+}
 uint64_t Manifest::TotalBytes() const {
   uint64_t bytes = 0;
   for (const DataFileEntry& f : files) bytes += f.bytes;
@@ -335,9 +389,11 @@ std::string FormatManifest(const Manifest& m) {
   for (const DataFileEntry& f : m.files)
     files.push_back(Json{{"name", f.name}, {"bytes", f.bytes}, {"crc32c", HexOf(f.crc, 8)}});
   for (const SavedBlob& b : m.blobs) blobs.push_back(Json{{"name", b.name}, {"extent", ExtentJson(b.extent)}});
-  std::string text = absl::StrCat("{\"format\": \"", kFormatName, "\", \"version\": ", kCheckpointVersion,
-                                  ",\n\"run\": ", Text(RunJson(m.run)), ",\n\"files\": ", Lines(files),
-                                  ",\n\"blobs\": ", Lines(blobs), ",\n\"sparse\": [");
+  std::string text = absl::StrCat("{\"format\": \"", kFormatName, "\", \"version\": ", m.Version());
+  if (m.part) absl::StrAppend(&text, ",\n\"part\": ", FormatPart(*m.part));
+  if (m.base) absl::StrAppend(&text, ",\n\"base\": ", FormatBase(*m.base));
+  absl::StrAppend(&text, ",\n\"run\": ", Text(RunJson(m.run)), ",\n\"files\": ", Lines(files),
+                  ",\n\"blobs\": ", Lines(blobs), ",\n\"sparse\": [");
   for (size_t i = 0; i < m.sparse.size(); ++i) absl::StrAppend(&text, i ? ",\n" : "\n", FormatSparse(m.sparse[i]));
   absl::StrAppend(&text, "],\n");
   if (m.dense) absl::StrAppend(&text, "\"dense\":\n", FormatDense(*m.dense), ",\n");
@@ -352,18 +408,26 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view text, ManifestChecksum c
   if (json.is_discarded()) return absl::DataLossError("not JSON");
   RETURN_IF_ERROR(CheckVersion(json));
   Manifest m;
+  if (json.contains("part")) {
+    ASSIGN_OR_RETURN(m.part, ParsePart(json["part"], "part"));
+  }
+  if (json.contains("base")) {
+    ASSIGN_OR_RETURN(m.base, ParseBase(json["base"], "base"));
+  }
   ASSIGN_OR_RETURN(const Json* run, RequiredChild(json, "run", "manifest", Json::value_t::object));
   RETURN_IF_ERROR(ParseRun(*run, "run", m.run));
   RETURN_IF_ERROR(ParseFiles(json, m));
   RETURN_IF_ERROR(ParseBlobs(json, m));
   ASSIGN_OR_RETURN(const Json* sparse, RequiredChild(json, "sparse", "manifest", Json::value_t::array));
   for (const Json& item : *sparse) {
-    ASSIGN_OR_RETURN(SavedSparse t, ParseSparse(item, absl::StrCat("sparse[", m.sparse.size(), "]")));
+    ASSIGN_OR_RETURN(SavedSparse t, ParseSparse(item, absl::StrCat("sparse[", m.sparse.size(), "]"), m.Shards()));
     if (m.FindSparse(t.config.name)) return WrongField("sparse: " + t.config.name, "a name of its own");
     m.sparse.push_back(std::move(t));
   }
   if (json.contains("dense")) {
-    ASSIGN_OR_RETURN(m.dense, ParseDense(json["dense"], "dense"));
+    ASSIGN_OR_RETURN(m.dense, ParseDense(json["dense"], "dense", m.part));
+  } else if (m.part && m.part->dense.size() > 0) {
+    return WrongField("part.dense", "no elements where there are no dense parameters");
   }
   RETURN_IF_ERROR(CheckTiling(m));
   return m;

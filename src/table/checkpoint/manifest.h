@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "table/checkpoint/run_state.h"
+#include "table/checkpoint/save_part.h"
 #include "table/table_config.h"
 
 namespace regatta::table {
@@ -19,6 +20,8 @@ namespace regatta::table {
 inline constexpr char kManifestName[] = "MANIFEST";
 inline constexpr uint64_t kMaxManifestBytes = 64 << 20;
 inline constexpr uint32_t kMaxDataFiles = 64;
+inline constexpr uint32_t kWholeVersion = 1;    // of the manifest of a save that stands alone
+inline constexpr uint32_t kPartialVersion = 2;  // of one that has a part or a base, which older readers must refuse
 
 // Consecutive blocks of one data file. Every block but the last is full.
 struct Extent {
@@ -65,7 +68,7 @@ struct SavedDense {
   uint32_t state_count = 0;
   uint64_t updates = 0;
   uint64_t size = 0;                 // elements of all parameters
-  std::vector<DenseExtent> extents;  // by (array, begin)
+  std::vector<DenseExtent> extents;  // by (array, begin), over the part's block
   friend bool operator==(const SavedDense&, const SavedDense&) = default;
 };
 
@@ -81,8 +84,13 @@ struct Manifest {
   std::optional<SavedDense> dense;
   RunState run;  // without its blobs
   std::vector<SavedBlob> blobs;
+  std::optional<SavePart> part;  // none: all shards and dense elements
+  std::optional<SaveBase> base;  // none: all rows; else those that changed since, and all else
 
-  uint64_t TotalBytes() const;  // of the data files
+  uint32_t Version() const { return part || base ? kPartialVersion : kWholeVersion; }
+  PartRange Shards() const;      // that it holds
+  PartRange DenseBlock() const;  // that it holds, of every array
+  uint64_t TotalBytes() const;   // of the data files
   uint64_t TotalRows() const;
   const SavedSparse* FindSparse(std::string_view name) const;
   friend bool operator==(const Manifest&, const Manifest&) = default;

@@ -42,7 +42,8 @@ TEST(Manifest, DetectsEveryFlippedByteAndEveryTruncation) {
 TEST(Manifest, NamesTheFieldThatCannotBe) {
   const std::string text = SomeManifest();
   const std::vector<std::array<const char*, 3>> cases = {
-      {"\"version\": 1", "\"version\": 2", "format version 2"},
+      {"\"version\": 1", "\"version\": 3", "format version 3"},
+      {"\"version\": 1", "\"version\": 2", "manifest.version"},
       {"\"format\": \"regatta checkpoint\"", "\"format\": \"other\"", "manifest.format"},
       {"\"name\":\"data-000\"", "\"name\":\"../../etc/passwd\"", "files[0].name"},
       {"\"row_width\": 17", "\"row_width\": 0", "sparse[0].row_width"},
@@ -68,6 +69,50 @@ TEST(Manifest, NamesTheFieldThatCannotBe) {
     const std::string changed = absl::StrReplaceAll(text, {{from, to}});
     const absl::Status status = ParseManifest(changed, ManifestChecksum::kIgnore).status();
     EXPECT_FALSE(status.ok()) << to;
+    EXPECT_TRUE(absl::StrContains(status.message(), want)) << to << ": " << status;
+  }
+}
+
+TEST(Manifest, OfAPartSaysWhatItHoldsAndOfAnIncrementalWhatItIsMadeFrom) {
+  TestFolder folder;
+  TestModel model;  // 25 dense elements
+  model.FillRandom(2000, 1);
+  std::vector<std::unique_ptr<RowSource>> rows;
+  SaveContents contents = ContentsOf(model.view(), rows);
+  ASSERT_TRUE(WriteCheckpoint(folder / "a", contents).ok());
+  contents.part = SavePart{"2-400", 1, 3, {300, 700}, {7, 11}};
+  contents.base = BaseAt(folder / "a").value();
+  for (auto& array : contents.dense->arrays) array = array.subspan(7, 4);
+  ASSERT_TRUE(WriteCheckpoint(folder / "b", contents).ok());
+  const std::string text = base::ReadFile(folder / "b/MANIFEST").value();
+  const auto manifest = ParseManifest(text);
+  ASSERT_EQ(manifest.status(), absl::OkStatus());
+  EXPECT_EQ(FormatManifest(*manifest), text);
+  EXPECT_EQ(manifest->part, contents.part);
+  EXPECT_EQ(manifest->base, contents.base);
+  EXPECT_EQ(manifest->dense->size, 25u);
+  EXPECT_EQ(manifest->dense->extents[1].begin, 7u);
+  EXPECT_TRUE(absl::StrContains(text, "\"version\": 2,"));
+  const std::vector<std::array<const char*, 3>> cases = {
+      {"\"cut\":\"2-400\"", "\"cut\":\"2/400\"", "part.cut"},
+      {"\"cut\":\"2-400\"", "\"cut\":\"..\"", "part.cut"},
+      {"\"server\":1", "\"server\":3", "part.server"},
+      {"\"shards\":[300,700]", "\"shards\":[700,300]", "part.shards"},
+      {"\"shards\":[300,700]", "\"shards\":[300,1025]", "part.shards"},
+      {"\"shards\":[300,700]", "\"shards\":[300]", "part.shards"},
+      {"\"shards\":[300,700]", "\"shards\":[310,700]", "sparse[0].extents[0]"},
+      {"\"dense\":[7,11]", "\"dense\":[7,12]", "dense.extents"},
+      {"\"dense\":[7,11]", "\"dense\":[7,26]", "part.dense"},
+      {"\"dense\":[7,11]", "\"dense\":[6,11]", "dense.extents[0]"},
+      {"\"id\":\"a\"", "\"id\":\"../a\"", "base.id"},
+      {"\"id\":\"a\"", "\"id\":7", "base.id"},
+      {"\"version\": 2", "\"version\": 1", "manifest.version"},
+  };
+  for (const auto& [from, to, want] : cases) {
+    ASSERT_TRUE(absl::StrContains(text, from)) << from;
+    const absl::Status status =
+        ParseManifest(absl::StrReplaceAll(text, {{from, to}}), ManifestChecksum::kIgnore).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << to;
     EXPECT_TRUE(absl::StrContains(status.message(), want)) << to << ": " << status;
   }
 }

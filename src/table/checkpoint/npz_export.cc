@@ -9,19 +9,19 @@ namespace {
 enum class Column { kKeys, kWeights, kState };
 
 // One pass over the rows for one array: an array is written whole before the next begins.
-absl::Status ExportColumn(const CheckpointReader& save, size_t index, Column column, NpzWriter& out) {
+absl::Status ExportColumn(const CheckpointReader& save, size_t index, uint64_t count, Column column, NpzWriter& out) {
   const SavedSparse& t = save.manifest().sparse[index];
   const uint64_t weights = static_cast<uint64_t>(t.pull_width), state = static_cast<uint64_t>(t.row_width) - weights;
   const std::string& name = t.config.name;
   switch (column) {
     case Column::kKeys:
-      RETURN_IF_ERROR(out.BeginArray(name + ".keys", "<u8", {t.rows}));
+      RETURN_IF_ERROR(out.BeginArray(name + ".keys", "<u8", {count}));
       break;
     case Column::kWeights:
-      RETURN_IF_ERROR(out.BeginArray(name + ".w", "<f4", {t.rows, weights}));
+      RETURN_IF_ERROR(out.BeginArray(name + ".w", "<f4", {count, weights}));
       break;
     case Column::kState:
-      RETURN_IF_ERROR(out.BeginArray(name + ".state", "<f4", {t.rows, state}));
+      RETURN_IF_ERROR(out.BeginArray(name + ".state", "<f4", {count, state}));
       break;
   }
   MergedRows rows = save.Rows(index);
@@ -62,10 +62,11 @@ absl::Status ExportDense(const CheckpointReader& save, NpzWriter& out) {
 
 absl::Status ExportAll(const CheckpointReader& save, NpzWriter& out) {
   for (size_t t = 0; t < save.manifest().sparse.size(); ++t) {
-    RETURN_IF_ERROR(ExportColumn(save, t, Column::kKeys, out));
-    RETURN_IF_ERROR(ExportColumn(save, t, Column::kWeights, out));
+    ASSIGN_OR_RETURN(const uint64_t rows, save.CountRows(t));
+    RETURN_IF_ERROR(ExportColumn(save, t, rows, Column::kKeys, out));
+    RETURN_IF_ERROR(ExportColumn(save, t, rows, Column::kWeights, out));
     const SavedSparse& table = save.manifest().sparse[t];
-    if (table.row_width > table.pull_width) RETURN_IF_ERROR(ExportColumn(save, t, Column::kState, out));
+    if (table.row_width > table.pull_width) RETURN_IF_ERROR(ExportColumn(save, t, rows, Column::kState, out));
   }
   if (save.manifest().dense) RETURN_IF_ERROR(ExportDense(save, out));
   return out.Finish();

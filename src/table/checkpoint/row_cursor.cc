@@ -35,11 +35,12 @@ std::span<const float> ShardCursor::rows() const {
           blocks_.items() * row_width_};
 }
 
-MergedRows::MergedRows(std::vector<std::shared_ptr<const DataFile>> files, const SavedSparse& table)
-    : files_(std::move(files)), table_(table), at_(table.extents.size(), 0) {
-  for (const ShardExtent& extent : table.extents) {
+MergedRows::MergedRows(std::vector<std::shared_ptr<const DataFile>> files, std::span<const ShardExtent> extents,
+                       int row_width)
+    : files_(std::move(files)), width_(static_cast<size_t>(row_width)), at_(extents.size(), 0) {
+  for (const ShardExtent& extent : extents) {
     cursors_.push_back(std::make_unique<ShardCursor>(0));
-    cursors_.back()->Start(*files_[extent.extent.file], extent, table.row_width);
+    cursors_.back()->Start(*files_[extent.extent.file], extent, row_width);
   }
 }
 
@@ -55,13 +56,17 @@ absl::Status MergedRows::Push(uint32_t cursor) {
   return absl::OkStatus();
 }
 
+absl::Status MergedRows::Advance(uint32_t cursor) {
+  ++at_[cursor];
+  return Push(cursor);
+}
+
 absl::StatusOr<bool> MergedRows::Next() {
   if (!started_) {
     for (uint32_t i = 0; i < cursors_.size(); ++i) RETURN_IF_ERROR(Push(i));
     started_ = true;
   } else if (!row_.empty()) {
-    ++at_[last_];
-    RETURN_IF_ERROR(Push(last_));
+    RETURN_IF_ERROR(Advance(last_));
   }
   if (heads_.empty()) {
     row_ = {};
@@ -71,8 +76,12 @@ absl::StatusOr<bool> MergedRows::Next() {
   heads_.pop();
   last_ = head.cursor;
   key_ = head.key;
-  const size_t width = static_cast<size_t>(table_.row_width);
-  row_ = cursors_[last_]->rows().subspan(at_[last_] * width, width);
+  while (!heads_.empty() && heads_.top().key == key_) {  // older rows of the key
+    const uint32_t older = heads_.top().cursor;
+    heads_.pop();
+    RETURN_IF_ERROR(Advance(older));
+  }
+  row_ = cursors_[last_]->rows().subspan(at_[last_] * width_, width_);
   return true;
 }
 

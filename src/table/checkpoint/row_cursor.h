@@ -36,10 +36,10 @@ class ShardCursor {
   base::Key last_ = 0;
 };
 
-// All rows of a table in the order of their keys, merged from its shards.
+// The rows of some extents of a table in the order of their keys. Of a key that several have, the last one's row.
 class MergedRows {
  public:
-  MergedRows(std::vector<std::shared_ptr<const DataFile>> files, const SavedSparse& table);
+  MergedRows(std::vector<std::shared_ptr<const DataFile>> files, std::span<const ShardExtent> extents, int row_width);
 
   // False after the last row.
   absl::StatusOr<bool> Next();
@@ -50,12 +50,13 @@ class MergedRows {
   struct Head {
     base::Key key;
     uint32_t cursor;
-    bool operator>(const Head& other) const { return key > other.key; }
+    bool operator>(const Head& other) const { return key != other.key ? key > other.key : cursor < other.cursor; }
   };
   absl::Status Push(uint32_t cursor);
+  absl::Status Advance(uint32_t cursor);
 
   const std::vector<std::shared_ptr<const DataFile>> files_;
-  const SavedSparse& table_;
+  const size_t width_;
   std::vector<std::unique_ptr<ShardCursor>> cursors_;
   std::vector<size_t> at_;  // place in each cursor's block
   std::priority_queue<Head, std::vector<Head>, std::greater<Head>> heads_;

@@ -10,7 +10,7 @@ absl::StatusOr<std::vector<base::Key>> RowSorter::RangeBounds(const RowSource& s
   const uint64_t rows = source.ShardRows(shard);
   const uint64_t per_range = std::max<uint64_t>(1, sort_bytes_ / RowBytes(width_));
   std::vector<base::Key> bounds;
-  if (rows > per_range) {
+  if (rows > per_range && source.visits() == Visits::kAny) {
     std::vector<base::Key> keys;
     keys.reserve(rows);
     RETURN_IF_ERROR(source.ForEachRow(shard, [&](base::Key key, std::span<const float>) { keys.push_back(key); }));

@@ -1,5 +1,6 @@
 // The rows of one virtual shard in the order of their keys, written as blocks of an extent.
-// Memory: a shard's rows up to kSortBytes; a larger shard is visited once a range of keys.
+// Memory: a shard's rows up to kSortBytes; a larger shard is visited once a range of keys, or held whole where its
+// source can be visited once only.
 // Thread-safety: belongs to one thread.
 #pragma once
 

@@ -20,8 +20,14 @@ SaveInfo Describe(const std::string& folder, const std::string& name) {
   info.status = reader.status();
   if (!reader.ok()) return info;
   info.run = reader->manifest().run;
-  info.rows = reader->manifest().TotalRows();
-  info.bytes = reader->manifest().TotalBytes();
+  if (reader->manifest().base) info.base = reader->manifest().base->id;
+  info.parts = 0;
+  for (const SaveLayer& layer : reader->layers()) {
+    if (!layer.newest) continue;
+    ++info.parts;
+    info.rows += layer.manifest.TotalRows();
+    info.bytes += layer.manifest.TotalBytes();
+  }
   return info;
 }
 
@@ -33,7 +39,9 @@ void Collect(const std::string& root, const std::string& prefix, std::vector<Sav
   }
 }
 
-bool IsSave(const std::string& path) { return base::Exists(path + "/" + kManifestName); }
+bool IsSave(const std::string& path) {
+  return base::Exists(path + "/" + kManifestName) || base::Exists(path + "/" + PartName(0) + "/" + kManifestName);
+}
 
 }  // namespace
 

@@ -15,8 +15,10 @@ struct SaveInfo {
   std::string folder;
   absl::Status status;  // of its manifest and the sizes of its files
   RunState run;         // without blobs
-  uint64_t rows = 0;
-  uint64_t bytes = 0;
+  uint64_t rows = 0;    // that it holds itself; of an incremental save those that changed
+  uint64_t bytes = 0;   // as rows
+  std::string base;     // of an incremental save
+  uint32_t parts = 1;   // of servers, that it was saved in
   bool current = false;
   bool best = false;
   bool earlier_run = false;  // left by a run before the one that CURRENT is of

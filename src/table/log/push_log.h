@@ -30,7 +30,7 @@ class PushLog {
  public:
   using ReadFn = std::function<absl::Status(const LogRecord& record)>;
   // Reads what is there, `fn` for every record after `after`, then goes on behind it. DATA_LOSS also where records
-  // between `after` and the log's first are missing.
+  // between `after` and the log's first are missing, or where there is no log and `after` is not 0.
   static absl::StatusOr<std::unique_ptr<PushLog>> Open(const LogOptions& options, uint64_t after, const ReadFn& fn);
   ~PushLog();
   PushLog(const PushLog&) = delete;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -13,21 +14,43 @@ constexpr int kBlock = RowVisitor::kBlock;
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kPrefetchedLines = 8;  // of a row; the hardware sees the rest of a longer one coming
 constexpr uint32_t kNoShard = base::kVirtualShards;
+constexpr uint8_t kLastEpoch = 255;
+
+// A part of a batch, shown under its place in the batch.
+class Shifted final : public RowVisitor {
+ public:
+  Shifted(RowVisitor& visitor, size_t by) : visitor_(visitor), by_(by) {}
+  uint64_t Wanted(size_t first, size_t count) override { return visitor_.Wanted(first + by_, count); }
+  void Visit(const RowBlock& block) override { visitor_.Visit({block.first + by_, block.rows, block.born}); }
+
+ private:
+  RowVisitor& visitor_;
+  const size_t by_;
+};
 
 }  // namespace
 
 // One walk. A block of keys passes three stages, each a block behind the one before: Hint (hash, prefetch the index
-// line), Find (lock the shard, look up or make the row, prefetch it), Finish (the visitor; unlock).
-template <Missing kMissing>
+// line), Find (lock the shard, look up or make the row, prefetch it), Finish (the visitor; unlock). With Marks::kOn
+// rows get the present epoch in Find, and Finish keeps the bytes of those that a cut still needs before the visitor
+// sees them.
+template <Missing kMissing, Marks kMarks>
 class MemoryStore::Walker {
  public:
   Walker(MemoryStore& store, std::span<const base::Key> keys, const WalkOptions& options, RowVisitor& visitor)
-      : arena_(*store.arena_),
+      : store_(store),
+        arena_(*store.arena_),
         shards_(store.shards_.get()),
         block_bytes_(store.block_bytes_),
         keys_(keys),
         lines_(std::min((options.touched_bytes + kLine - 1) / kLine, kPrefetchedLines)),
         visitor_(visitor) {}
+
+  // Slots for old rows, used from the back; `previous` is the shard that the batch's keys before these ended with.
+  void KeepIn(std::vector<uint32_t>& slots, uint32_t previous) {
+    slots_ = &slots;
+    last_hinted_ = previous;
+  }
 
   absl::Status Run() {
     size_t blocks = (keys_.size() + kBlock - 1) / kBlock;
@@ -47,6 +70,8 @@ class MemoryStore::Walker {
     int count = 0;
     uint64_t wanted = 0;
     uint64_t born = 0;
+    uint64_t kept = 0;     // bit i: the old bytes of row i are needed
+    uint64_t changed = 0;  // bit i: and it had changed since the last completed cut
     std::array<uint64_t, kBlock> hash;
     std::array<float*, kBlock> rows;
   };
@@ -58,6 +83,7 @@ class MemoryStore::Walker {
     block.first = b * kBlock;
     block.count = static_cast<int>(std::min<size_t>(kBlock, keys_.size() - block.first));
     block.born = 0;
+    if constexpr (kMarks == Marks::kOn) block.kept = block.changed = 0;
     block.wanted = visitor_.Wanted(block.first, static_cast<size_t>(block.count));
   }
 
@@ -98,7 +124,15 @@ class MemoryStore::Walker {
     const uint32_t shard = base::ShardOfHash(hash);
     if (shard != last_locked_) Lock(shard);
     const base::Key key = keys_[block.first + static_cast<size_t>(i)];
-    if (const uint32_t handle = shards_[shard].index.Find(hash, key); handle != 0) [[likely]] {
+    uint32_t handle;
+    if constexpr (kMarks == Marks::kOn) {
+      const ShardIndex::Entry entry = shards_[shard].index.FindEntry(hash, key);
+      handle = entry.handle;
+      if (handle != 0 && ShardIndex::EpochOf(*entry.meta) != now_) Mark(block, i, *entry.meta);
+    } else {
+      handle = shards_[shard].index.Find(hash, key);
+    }
+    if (handle != 0) [[likely]] {
       block.rows[i] = reinterpret_cast<float*>(arena_.At(handle));
       PrefetchRow(block.rows[i]);
       return true;
@@ -119,13 +153,42 @@ class MemoryStore::Walker {
     Shard& shard = shards_[base::ShardOfHash(hash)];
     const absl::StatusOr<float*> row = shard.slab.Allocate(arena_, block_bytes_);
     if (!row.ok()) return Fail(block, i, row.status());
-    if (absl::Status s = shard.index.Insert(arena_, hash, key, arena_.HandleOf(*row)); !s.ok()) {
+    const uint32_t meta = kMarks == Marks::kOn ? ShardIndex::WithEpoch(0, now_) : 0;
+    if (absl::Status s = shard.index.Insert(arena_, hash, key, arena_.HandleOf(*row), meta); !s.ok()) {
       shard.slab.Free(arena_, *row);
       return Fail(block, i, s);
+    }
+    if constexpr (kMarks == Marks::kOn) {
+      if (CutShard& cut = store_.cuts_[base::ShardOfHash(hash)]; cut.open) ++cut.born;
     }
     block.rows[i] = *row;
     block.born |= uint64_t{1} << i;
     return true;
+  }
+
+  // A row's first write in this epoch.
+  void Mark(Block& block, int i, uint32_t& meta) {
+    const uint64_t bit = uint64_t{1} << i;
+    if (store_.cuts_[base::ShardOfHash(block.hash[i])].open) {
+      block.kept |= bit;
+      if (ShardIndex::EpochOf(meta) >= saved_) block.changed |= bit;
+    }
+    meta = ShardIndex::WithEpoch(meta, now_);
+  }
+
+  [[gnu::noinline]] void Keep(const Block& block) {
+    for (uint64_t kept = block.kept; kept != 0; kept &= kept - 1) {
+      const int i = __builtin_ctzll(kept);
+      CutShard& cut = store_.cuts_[base::ShardOfHash(block.hash[i])];
+      const uint32_t slot = slots_->back();
+      slots_->pop_back();
+      OldRows::Row& old = store_.old_rows_.At(slot);
+      old.key = keys_[block.first + static_cast<size_t>(i)];
+      old.next = cut.old;
+      old.changed = (block.changed >> i & 1) != 0;
+      std::memcpy(old.values(), block.rows[i], block_bytes_);
+      cut.old = slot;
+    }
   }
 
   // The earliest failure counts: the blocks before it are finished, its own up to it.
@@ -140,6 +203,9 @@ class MemoryStore::Walker {
 
   void Finish(size_t b, size_t blocks) {
     Block& block = At(b);
+    if constexpr (kMarks == Marks::kOn) {
+      if (block.kept != 0) Keep(block);
+    }
     if (block.count > 0) {
       visitor_.Visit({block.first, {block.rows.data(), static_cast<size_t>(block.count)}, block.born});
     }
@@ -150,6 +216,7 @@ class MemoryStore::Walker {
     shards_[shard].lock.lock();
     held_[held_end_++ % held_.size()] = static_cast<uint16_t>(shard);
     last_locked_ = shard;
+    if constexpr (kMarks == Marks::kOn) store_.Renumber(shard);
   }
 
   // Releases the shards below `shard`.
@@ -167,12 +234,16 @@ class MemoryStore::Walker {
     for (uint64_t line = 1; line < lines_; ++line) __builtin_prefetch(p + line * kLine, kWrite);
   }
 
+  MemoryStore& store_;
   Arena& arena_;
   Shard* const shards_;
   const uint64_t block_bytes_;
   const std::span<const base::Key> keys_;
   const uint64_t lines_;
   RowVisitor& visitor_;
+  const uint8_t now_ = store_.now_.load(std::memory_order_relaxed);
+  const uint8_t saved_ = store_.saved_.load(std::memory_order_relaxed);  // moves only when all shards were passed
+  std::vector<uint32_t>* slots_ = nullptr;
 
   absl::Status status_;
   size_t failed_ = ~size_t{0} - 1;  // the block in which the walk ends
@@ -190,13 +261,142 @@ absl::StatusOr<std::unique_ptr<MemoryStore>> MemoryStore::Create(uint64_t row_by
 }
 
 MemoryStore::MemoryStore(std::unique_ptr<Arena> arena, uint64_t block_bytes)
-    : arena_(std::move(arena)), block_bytes_(block_bytes), shards_(new Shard[base::kVirtualShards]) {
+    : arena_(std::move(arena)),
+      block_bytes_(block_bytes),
+      shards_(new Shard[base::kVirtualShards]),
+      cuts_(new CutShard[base::kVirtualShards]) {
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].index.SetShard(s);
 }
 
 absl::Status MemoryStore::Walk(std::span<const base::Key> keys, const WalkOptions& options, RowVisitor& visitor) {
-  return options.missing == Missing::kNull ? Walker<Missing::kNull>(*this, keys, options, visitor).Run()
-                                           : Walker<Missing::kCreate>(*this, keys, options, visitor).Run();
+  if (options.missing == Missing::kNull)
+    return Walker<Missing::kNull, Marks::kOff>(*this, keys, options, visitor).Run();
+  if (marking_.load(std::memory_order_relaxed)) [[unlikely]]
+    return WalkMarked(keys, options, visitor);
+  return Walker<Missing::kCreate, Marks::kOff>(*this, keys, options, visitor).Run();
+}
+
+// As many keys at a time as there are slots for all their rows; all at once where there is no cut.
+absl::Status MemoryStore::WalkMarked(std::span<const base::Key> keys, const WalkOptions& options, RowVisitor& visitor) {
+  std::vector<uint32_t> slots;
+  for (size_t first = 0; first < keys.size();) {
+    size_t count = old_rows_.Take(keys.size() - first, slots);
+    if (count == 0) count = keys.size() - first;
+    Shifted shifted(visitor, first);
+    Walker<Missing::kCreate, Marks::kOn> walker(*this, keys.subspan(first, count), options, shifted);
+    walker.KeepIn(slots, first == 0 ? 0 : base::ShardOf(keys[first - 1]));
+    const absl::Status status = walker.Run();
+    old_rows_.Give(slots);
+    if (!status.ok()) return status;
+    first += count;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::BeginCut(uint64_t bound) {
+  base::MutexLock lock(cut_mu_);
+  if (cut_ != CutPhase::kNone) return absl::FailedPreconditionError("a cut is in progress; only one can be");
+  RETURN_IF_ERROR(old_rows_.Open(block_bytes_, bound));
+  const bool renumber = now_.load(std::memory_order_relaxed) == kLastEpoch;
+  const uint8_t saved = saved_.load(std::memory_order_relaxed);
+  for (uint32_t s = 0; s < base::kVirtualShards; ++s) {
+    shards_[s].lock.lock();
+    CutShard& cut = cuts_[s];
+    if (renumber && cut.renumber == 0) {
+      cut.renumber = saved;
+    } else if (renumber && saved > 1) {
+      cut.renumber = kLastEpoch + 1;  // a cut has completed meanwhile: nothing here has changed since
+    }
+    cut.open = true;
+    shards_[s].lock.unlock();
+  }
+  if (renumber) saved_.store(1, std::memory_order_relaxed);
+  now_.store(renumber ? 2 : static_cast<uint8_t>(now_.load(std::memory_order_relaxed) + 1), std::memory_order_relaxed);
+  cut_ = CutPhase::kOpen;
+  marking_.store(true, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> MemoryStore::CutRows(uint32_t shard, Which which) {
+  RETURN_IF_ERROR(CheckCut(which));
+  Shard& s = shards_[shard];
+  s.lock.lock();
+  const absl::Status open = CheckOpen(shard);
+  uint64_t rows = 0;
+  if (open.ok() && which == Which::kAll) rows = s.index.size() - cuts_[shard].born;
+  if (open.ok() && which == Which::kChanged) {
+    Renumber(shard);
+    const uint8_t now = now_.load(std::memory_order_relaxed);
+    const uint8_t least = LeastEpoch(which);
+    s.index.ForEach([&](base::Key, uint32_t, uint32_t meta) {
+      const uint8_t epoch = ShardIndex::EpochOf(meta);
+      rows += epoch != now && epoch >= least;
+    });
+    for (uint32_t slot = cuts_[shard].old; slot != OldRows::kNone; slot = old_rows_.At(slot).next) {
+      rows += old_rows_.At(slot).changed;
+    }
+  }
+  s.lock.unlock();
+  if (!open.ok()) return open;
+  return rows;
+}
+
+absl::Status MemoryStore::EndCut(CutEnd end) {
+  base::MutexLock lock(cut_mu_);
+  if (cut_ == CutPhase::kNone) return absl::FailedPreconditionError("no cut is in progress");
+  uint32_t unvisited = 0;
+  for (uint32_t s = 0; s < base::kVirtualShards; ++s) {
+    shards_[s].lock.lock();
+    unvisited += cuts_[s].open && shards_[s].index.size() > 0;
+    cuts_[s].Pass();
+    shards_[s].lock.unlock();
+  }
+  old_rows_.Close();
+  const bool lost = cut_ == CutPhase::kLost;
+  cut_ = CutPhase::kNone;
+  marking_.store(tracking_ == Tracking::kOn, std::memory_order_relaxed);
+  if (end == CutEnd::kAbandoned) return absl::OkStatus();
+  if (lost) return absl::AbortedError("the table was cleared during the cut");
+  if (unvisited > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cut is not complete: ", unvisited, " shards with rows were not visited"));
+  }
+  saved_.store(now_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  changes_known_ = tracking_ == Tracking::kOn;
+  return absl::OkStatus();
+}
+
+void MemoryStore::TrackChanges(Tracking tracking) {
+  base::MutexLock lock(cut_mu_);
+  tracking_ = tracking;
+  if (tracking == Tracking::kOff) changes_known_ = false;
+  marking_.store(tracking == Tracking::kOn || cut_ != CutPhase::kNone, std::memory_order_relaxed);
+}
+
+absl::Status MemoryStore::CheckCut(Which which) const {
+  base::MutexLock lock(cut_mu_);
+  if (cut_ == CutPhase::kNone) return absl::FailedPreconditionError("no cut is in progress");
+  if (cut_ == CutPhase::kLost) return absl::AbortedError("the table was cleared during the cut");
+  if (which == Which::kChanged && !changes_known_) {
+    return absl::FailedPreconditionError(
+        "which rows have changed is not known: changes were not tracked, or the table was cleared, since the last cut");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::CheckOpen(uint32_t shard) const {
+  if (cuts_[shard].open) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the cut has been visited in shard ", shard, ", or has ended"));
+}
+
+void MemoryStore::Renumber(uint32_t shard) {
+  const uint16_t changed = cuts_[shard].renumber;
+  if (changed == 0) [[likely]]
+    return;
+  shards_[shard].index.ForEach([&](base::Key, uint32_t, uint32_t& meta) {
+    meta = ShardIndex::WithEpoch(meta, ShardIndex::EpochOf(meta) >= changed ? 1 : 0);
+  });
+  cuts_[shard].renumber = 0;
 }
 
 uint64_t MemoryStore::rows() const {
@@ -205,16 +405,23 @@ uint64_t MemoryStore::rows() const {
   return total;
 }
 
-uint64_t MemoryStore::memory_bytes() const { return arena_->allocated_bytes() + sizeof(Shard) * base::kVirtualShards; }
+uint64_t MemoryStore::memory_bytes() const {
+  return arena_->allocated_bytes() + old_rows_.bytes() + (sizeof(Shard) + sizeof(CutShard)) * base::kVirtualShards;
+}
 
 void MemoryStore::Clear() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  base::MutexLock lock(cut_mu_);
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].lock.lock();
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) {
     shards_[s].index.Reset();
     shards_[s].slab.Reset();
+    cuts_[s] = CutShard();
   }
   arena_->Reset();
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].lock.unlock();
+  old_rows_.Close();
+  if (cut_ == CutPhase::kOpen) cut_ = CutPhase::kLost;
+  changes_known_ = false;
 }
 
 }  // namespace regatta::table

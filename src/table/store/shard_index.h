@@ -21,8 +21,8 @@ class ShardIndex {
  public:
   static constexpr int kSlots = 4;
 
-  // The meta word has a byte for the row's size class (accessors whose rows grow) and one for its epoch
-  // (incremental saves); both are 0 for rows of the plain accessor.
+  // The meta word has a byte for the row's size class (accessors whose rows grow; 0 for the plain accessor) and above
+  // it one for the epoch in which the row was last written (memory_store.h says what it means).
   struct alignas(64) Bucket {
     base::Key key[kSlots];
     uint32_t handle[kSlots];
@@ -39,39 +39,41 @@ class ShardIndex {
     __builtin_prefetch(buckets + (hash & mask_.load(std::memory_order_relaxed)));
   }
 
+  static uint8_t EpochOf(uint32_t meta) { return static_cast<uint8_t>(meta >> 8); }
+  static uint32_t WithEpoch(uint32_t meta, uint8_t epoch) { return (meta & ~uint32_t{0xff00}) | uint32_t{epoch} << 8; }
+
   // 0 when the key has no row.
   uint32_t Find(uint64_t hash, base::Key key) const {
-    const Bucket* buckets = buckets_.load(std::memory_order_relaxed);
-    const uint32_t mask = mask_.load(std::memory_order_relaxed);
-    for (uint32_t b = static_cast<uint32_t>(hash) & mask;; b = (b + 1) & mask) {
-      const Bucket& bucket = buckets[b];
-      // All four compared without a branch: which of them matches cannot be predicted.
-      const unsigned match = static_cast<unsigned>(bucket.key[0] == key) | (bucket.key[1] == key) << 1 |
-                             (bucket.key[2] == key) << 2 | (bucket.key[3] == key) << 3;
-      if (match != 0) [[likely]] {
-        // An empty entry may show key 0, but only behind the true one: then its handle says 0 = not here.
-        return bucket.handle[__builtin_ctz(match)];
-      }
-      if (bucket.handle[kSlots - 1] == 0) return 0;
-    }
+    const Place place = Locate(hash, key);
+    return place.bucket->handle[place.slot];
+  }
+
+  // Handle (0 when the key has no row) and meta word, which may be written where there is a row.
+  struct Entry {
+    uint32_t handle;
+    uint32_t* meta;
+  };
+  Entry FindEntry(uint64_t hash, base::Key key) {
+    const Place place = Locate(hash, key);
+    return {place.bucket->handle[place.slot], &const_cast<Bucket*>(place.bucket)->meta[place.slot]};
   }
 
   // The key must not be there. Grows first where needed.
-  absl::Status Insert(Arena& arena, uint64_t hash, base::Key key, uint32_t handle) {
+  absl::Status Insert(Arena& arena, uint64_t hash, base::Key key, uint32_t handle, uint32_t meta) {
     if (size_ >= limit_) RETURN_IF_ERROR(Grow(arena));
-    Put(buckets_.load(std::memory_order_relaxed), mask_.load(std::memory_order_relaxed), hash, key, handle, 0);
+    Put(buckets_.load(std::memory_order_relaxed), mask_.load(std::memory_order_relaxed), hash, key, handle, meta);
     size_.store(size_ + 1, std::memory_order_relaxed);
     return absl::OkStatus();
   }
 
-  // fn(key, handle) for every row.
+  // fn(key, handle, meta) for every row; meta may be written.
   template <typename Fn>
-  void ForEach(Fn&& fn) const {
+  void ForEach(Fn&& fn) {
     if (limit_ == 0) return;
-    const Bucket* buckets = buckets_.load(std::memory_order_relaxed);
+    Bucket* buckets = buckets_.load(std::memory_order_relaxed);
     for (uint32_t b = 0; b <= mask_.load(std::memory_order_relaxed); ++b) {
       for (int slot = 0; slot < kSlots && buckets[b].handle[slot] != 0; ++slot) {
-        fn(buckets[b].key[slot], buckets[b].handle[slot]);
+        fn(buckets[b].key[slot], buckets[b].handle[slot], buckets[b].meta[slot]);
       }
     }
   }
@@ -88,6 +90,26 @@ class ShardIndex {
   }
 
  private:
+  struct Place {
+    const Bucket* bucket;
+    int slot;  // whose handle is 0 when the key has no row
+  };
+  Place Locate(uint64_t hash, base::Key key) const {
+    const Bucket* buckets = buckets_.load(std::memory_order_relaxed);
+    const uint32_t mask = mask_.load(std::memory_order_relaxed);
+    for (uint32_t b = static_cast<uint32_t>(hash) & mask;; b = (b + 1) & mask) {
+      const Bucket& bucket = buckets[b];
+      // All four compared without a branch: which of them matches cannot be predicted.
+      const unsigned match = static_cast<unsigned>(bucket.key[0] == key) | (bucket.key[1] == key) << 1 |
+                             (bucket.key[2] == key) << 2 | (bucket.key[3] == key) << 3;
+      if (match != 0) [[likely]] {
+        // An empty entry may show key 0, but only behind the true one: then its handle says 0 = not here.
+        return {&bucket, __builtin_ctz(match)};
+      }
+      if (bucket.handle[kSlots - 1] == 0) return {&bucket, kSlots - 1};
+    }
+  }
+
   static constexpr float LoadOf(uint32_t shard) {
     uint32_t reversed = 0;  // neighbours far apart
     for (int bit = 0; bit < base::kVirtualShardBits; ++bit) reversed = reversed << 1 | ((shard >> bit) & 1);

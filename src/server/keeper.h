@@ -1,0 +1,56 @@
+// Keeps a durable server's log short: now and then it writes the server's part of the model as of one moment, in the
+// background, while changes go on, and forgets what the log holds of the time before. The two newest checkpoints are
+// kept, and the log from the older one on: should the newer be damaged, the server comes back all the same.
+// Thread-safety: Save is for one thread at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "metrics/counter.h"
+#include "server/hosted_job.h"
+#include "server/journal.h"
+#include "server/local_saves.h"
+
+namespace regatta::server {
+
+struct KeeperOptions {
+  uint64_t log_bytes = uint64_t{4} << 30;  // what the log may come to, about
+};
+
+class Keeper {
+ public:
+  // Both outlive the keeper.
+  static absl::StatusOr<std::unique_ptr<Keeper>> Start(HostedJob& job, Journal& journal, const KeeperOptions& options);
+  ~Keeper();
+  // Of a lane's log: segments are dropped whole, so they must be small against what a checkpoint drops.
+  static uint64_t SegmentBytes(const KeeperOptions& options, int lanes);
+
+  // A checkpoint now. After an error everything is as before, and changes go on.
+  absl::Status Save();
+  uint64_t saves() const { return saves_.value(); }
+
+ private:
+  Keeper(HostedJob& job, Journal& journal, const KeeperOptions& options)
+      : job_(job), journal_(journal), options_(options), local_(journal.folder()) {}
+  void Run();
+  absl::Status Forget();
+
+  HostedJob& job_;
+  Journal& journal_;
+  const KeeperOptions options_;
+  const LocalSaves local_;
+  std::vector<LocalSaves::Kept> kept_;  // oldest first
+  metrics::Counter saves_;
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace regatta::server

@@ -1,0 +1,82 @@
+#include "server/local_saves.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/numbers.h"
+#include "base/file.h"
+#include "table/checkpoint/checkpoint_reader.h"
+#include "table/checkpoint/checkpoint_writer.h"
+
+namespace regatta::server {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr char kStateBlob[] = "server";
+
+}  // namespace
+
+std::string LocalSaves::FolderOf(uint64_t number) const { return absl::StrCat(folder_, "/", number); }
+
+absl::StatusOr<ps::ServerState> LocalSaves::ReadState(uint64_t number) const {
+  ASSIGN_OR_RETURN(const auto reader, table::CheckpointReader::OpenPart(FolderOf(number)));
+  ASSIGN_OR_RETURN(const std::string bytes, reader.ReadBlob(kStateBlob));
+  ps::ServerState state;
+  if (!state.ParseFromString(bytes))
+    return absl::DataLossError(absl::StrCat(FolderOf(number), ": the state of the server cannot be read"));
+  return state;
+}
+
+absl::StatusOr<std::vector<LocalSaves::Kept>> LocalSaves::List() const {
+  std::vector<uint64_t> numbers;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_, error)) {
+    uint64_t number = 0;
+    if (absl::SimpleAtoi(entry.path().filename().string(), &number)) {
+      numbers.push_back(number);
+    } else {
+      RETURN_IF_ERROR(base::RemoveTree(entry.path().string()));
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  std::vector<Kept> kept;
+  for (const uint64_t number : numbers) {
+    absl::StatusOr<ps::ServerState> state = ReadState(number);
+    if (state.ok()) {
+      kept.push_back({number, *std::move(state)});
+    } else {
+      LOG(WARNING) << state.status().message() << "; passed over";
+    }
+  }
+  return kept;
+}
+
+absl::StatusOr<std::optional<LocalSaves::Loaded>> LocalSaves::LoadNewest(const table::ModelConfig& configs,
+                                                                         const ServerPlace& place) const {
+  ASSIGN_OR_RETURN(std::vector<Kept> kept, List());
+  for (; !kept.empty(); kept.pop_back()) {
+    ASSIGN_OR_RETURN(auto tables, TableShare::Create(configs, place));
+    const absl::Status filled = tables->LoadPart(FolderOf(kept.back().number));
+    if (filled.ok()) {
+      LOG(INFO) << "loaded checkpoint " << FolderOf(kept.back().number) << ": " << tables->rows() << " rows";
+      return Loaded{std::move(tables), std::move(kept.back().state)};
+    }
+    LOG(WARNING) << filled.message() << "; the one before it is tried";
+  }
+  return std::nullopt;
+}
+
+absl::Status LocalSaves::Write(uint64_t number, table::ModelCut& cut, const ps::ServerState& state) const {
+  RETURN_IF_ERROR(base::MakeFolders(folder_));
+  ASSIGN_OR_RETURN(table::SaveContents contents, cut.Contents());
+  contents.run.blobs[kStateBlob] = state.SerializeAsString();
+  return table::WriteCheckpoint(FolderOf(number), contents);
+}
+
+absl::Status LocalSaves::Remove(uint64_t number) const { return base::RemoveTree(FolderOf(number)); }
+
+absl::Status LocalSaves::RemoveAll() const { return base::RemoveTree(folder_); }
+
+}  // namespace regatta::server

@@ -1,0 +1,49 @@
+// The checkpoints that a server keeps of its own part of the model, under its data_dir:
+//   <data_dir>/checkpoint/<number>/   complete ones only; the newest has the largest number
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "server/table_share.h"
+#include "table/checkpoint/model_cut.h"
+#include "wire/ps.pb.h"
+
+namespace regatta::server {
+
+class LocalSaves {
+ public:
+  explicit LocalSaves(const std::string& data_dir) : folder_(data_dir + "/checkpoint") {}
+
+  struct Kept {
+    uint64_t number = 0;
+    ps::ServerState state;
+  };
+  // Complete ones, oldest first; what an interrupted writer left is removed.
+  absl::StatusOr<std::vector<Kept>> List() const;
+
+  struct Loaded {
+    std::unique_ptr<TableShare> tables;
+    ps::ServerState state;
+  };
+  // The newest that can be read, tables and all; nothing where there is none. One that is damaged is passed over with a
+  // warning.
+  absl::StatusOr<std::optional<Loaded>> LoadNewest(const table::ModelConfig& configs, const ServerPlace& place) const;
+
+  absl::Status Write(uint64_t number, table::ModelCut& cut, const ps::ServerState& state) const;
+  absl::Status Remove(uint64_t number) const;
+  absl::Status RemoveAll() const;
+
+ private:
+  std::string FolderOf(uint64_t number) const;
+  absl::StatusOr<ps::ServerState> ReadState(uint64_t number) const;
+
+  const std::string folder_;
+};
+
+}  // namespace regatta::server
