@@ -38,7 +38,12 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& folder
     journal->job_.reset();
     journal->entries_.clear();
     RETURN_IF_ERROR(LocalSaves(folder).RemoveAll());
-    RETURN_IF_ERROR(base::RemoveTree(LogFolder(folder)));
+    // Put aside in one step: lanes that outlived their job's log would be done again for the next job.
+    const std::string aside = LogFolder(folder) + ".ended";
+    RETURN_IF_ERROR(base::RemoveTree(aside));
+    RETURN_IF_ERROR(base::RenameDurably(LogFolder(folder), aside));
+    RETURN_IF_ERROR(base::Failpoint("log.forget"));
+    RETURN_IF_ERROR(base::RemoveTree(aside));
     RETURN_IF_ERROR(journal->OpenJob());
   }
   return journal;
