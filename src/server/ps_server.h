@@ -22,6 +22,8 @@ struct ServerOptions {
   std::string load = {};                             // a save to start from; "" = none
   std::optional<ServerPlace> place = {};             // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
+  std::chrono::duration<double> hello_timeout{10};   // of a lane that was opened and has not said who it is
+  std::shared_ptr<const cluster::Credentials> credentials = nullptr;  // null: no TLS, and everybody may call
 };
 
 class PsServer {
@@ -39,7 +41,8 @@ class PsServer {
   void Collect(metrics::Exposition& out) const { service_.Collect(out); }
 
  private:
-  explicit PsServer(const ServerOptions& options) : options_(options), service_(options.workers, options.load) {}
+  explicit PsServer(const ServerOptions& options)
+      : options_(options), service_(options.workers, options.load, options.credentials, options.hello_timeout) {}
   absl::Status Listen();
   absl::Status Watch();
 

@@ -35,8 +35,14 @@ double SecondsSince(std::chrono::steady_clock::time_point then) {
 
 }  // namespace
 
-PsService::PsService(int workers, const std::string& load)
-    : workers_(workers), load_(load), incarnation_(NewIncarnation()) {}
+PsService::PsService(int workers, const std::string& load, std::shared_ptr<const cluster::Credentials> credentials,
+                     std::chrono::duration<double> hello_timeout)
+    : RawService([this](const grpc::ServerContext& context) { return guard_.Admit(context); }),
+      guard_(std::move(credentials)),
+      lanes_(hello_timeout),
+      workers_(workers),
+      load_(load),
+      incarnation_(NewIncarnation()) {}
 
 absl::Status PsService::LoadNow(const ServerPlace& place) {
   base::MutexLock lock(mu_);
@@ -121,7 +127,8 @@ grpc::Status PsService::RawLane(grpc::ServerContext* context, wire::LaneStream* 
   return wire::ToGrpc(ServeLane(context, stream));
 }
 
-absl::Status PsService::ServeLane(grpc::ServerContext*, wire::LaneStream* stream) {
+absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream* stream) {
+  LaneRegister::Opening opening(lanes_, *context);
   grpc::ByteBuffer request;
   if (!stream->Read(&request)) return absl::InvalidArgumentError("a lane begins with HELLO");
   ps::FrameHeader hello;
@@ -134,10 +141,12 @@ absl::Status PsService::ServeLane(grpc::ServerContext*, wire::LaneStream* stream
   ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(hello.worker()));
   if (hello.lane() >= static_cast<uint32_t>(hosted->spec().lanes.lanes()))
     return absl::InvalidArgumentError(absl::StrCat("there is no lane ", hello.lane()));
+  // Twice as many as it needs: a worker that reconnects may be faster than the end of its old connection.
+  RETURN_IF_ERROR(opening.Greet(static_cast<int>(hello.worker().rank()), 2 * hosted->spec().lanes.lanes()));
   ps::FrameHeader welcome;
   welcome.set_id(hello.id());
   if (!stream->Write(wire::FrameWriter(welcome, 0).Finish())) return absl::OkStatus();
-  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()));
+  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context));
   while (stream->Read(&request)) {
     const grpc::ByteBuffer reply = session.Answer(request);
     request.Clear();

@@ -9,6 +9,8 @@
 #include "base/mutex.h"
 #include "metrics/exposition.h"
 #include "server/hosted_job.h"
+#include "server/lane_register.h"
+#include "server/token_guard.h"
 #include "wire/raw_service.h"
 
 namespace regatta::server {
@@ -16,7 +18,9 @@ namespace regatta::server {
 class PsService final : public wire::RawService {
  public:
   // `workers`: how many must take part; 0 = as many as the first one says. `load`: a save to start from; "" = none.
-  PsService(int workers, const std::string& load);
+  // `credentials` null: everybody may call. A lane says HELLO within `hello_timeout`.
+  PsService(int workers, const std::string& load, std::shared_ptr<const cluster::Credentials> credentials,
+            std::chrono::duration<double> hello_timeout);
   // Fills the tables from `load` now, for a server that knows its place. Before the first worker comes. Without it the
   // first worker waits while they are filled.
   absl::Status LoadNow(const ServerPlace& place);
@@ -33,6 +37,8 @@ class PsService final : public wire::RawService {
 
   // Null before the first worker has come.
   HostedJob* job() const;
+  // Ends lanes that were opened and say nothing.
+  void CancelSilentLanes() { lanes_.CancelSilent(); }
   // Adds regatta_server_* and regatta_table_*.
   void Collect(metrics::Exposition& out) const;
 
@@ -43,6 +49,8 @@ class PsService final : public wire::RawService {
   absl::StatusOr<HostedJob*> JobOf(const ps::WorkerId& worker) const;
   absl::Status ServeLane(grpc::ServerContext* context, wire::LaneStream* stream);
 
+  TokenGuard guard_;
+  LaneRegister lanes_;
   const int workers_;
   const std::string load_;
   const uint64_t incarnation_;
