@@ -47,6 +47,7 @@ void AddForeignVerbs(CLI::App& app) {
   app.add_subcommand("launch", "start the servers and workers of a job and watch over them");
   app.add_subcommand("pserver", "be a parameter server and wait for workers");
   app.add_subcommand("status", "ask the servers of a running job how it does");
+  app.add_subcommand("credentials", "make certificates and tokens for a job on several machines");
 }
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
@@ -113,6 +114,10 @@ int RunVerb(std::string_view verb, int argc, char** argv) {
   }
   if (verb == "status") {
     const absl::Status status = regatta::cli::ExecStatus({words.begin() + 1, words.end()});
+    return Fail(std::string(status.message()));
+  }
+  if (verb == "credentials") {
+    const absl::Status status = regatta::cli::ExecCredentials({words.begin() + 1, words.end()});
     return Fail(std::string(status.message()));
   }
   if (regatta::cli::IsWorkerVerb(verb)) {

@@ -6,15 +6,15 @@
 #include <optional>
 
 #include "cli/sibling.h"
+#include "cluster/credentials_args.h"
 #include "cluster/pserver_args.h"
 #include "cluster/status_args.h"
 #include "runner/run_config.h"
+#include "runner/security.h"
 #include "runner/train_args.h"
 
 namespace regatta::cli {
 namespace {
-
-using cluster::Network;
 
 constexpr std::string_view kWorkerVerbs[] = {"train", "infer", "config"};
 constexpr char kWorker[] = "regatta-train";
@@ -26,7 +26,7 @@ bool Has(const std::vector<std::string>& words, std::string_view word) {
 
 // What of the words concerns a server.
 struct ServerWords {
-  Network network = Network::kLoopbackOnly;  // by --insecure and runner.security.insecure
+  cluster::Access access;  // by flags and runner.security
   std::optional<int> metrics_port;
 };
 
@@ -39,8 +39,8 @@ absl::StatusOr<ServerWords> ParseWords(const std::vector<std::string>& words) {
   ASSIGN_OR_RETURN(const runner::TrainArgs args,
                    runner::ParseTrainArgs(verb, static_cast<int>(argv.size()), argv.data()));
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
-  ASSIGN_OR_RETURN(const bool insecure, config.Bool("runner.security.insecure", args.insecure));
-  return ServerWords{insecure || args.insecure ? Network::kTrusted : Network::kLoopbackOnly, args.metrics_port};
+  ASSIGN_OR_RETURN(cluster::Access access, runner::ReadSecurity(config, args));
+  return ServerWords{std::move(access), args.metrics_port};
 }
 
 // The worker takes a while to load and could not say a word until then; it lets them through (worker/stop_signal.h).
@@ -61,14 +61,15 @@ absl::StatusOr<Sibling> ChooseSibling(const std::vector<std::string>& words, con
   Sibling worker{kWorker, words};
   // Only training has a place in a job, and asking about it has none.
   if (words.front() != "train" || Has(words, "--help") || Has(words, "-h") || Has(words, "--dry-run")) return worker;
-  ASSIGN_OR_RETURN(const cluster::ClusterSpec spec, cluster::ReadEnvironment(getenv, Network::kTrusted));
+  ASSIGN_OR_RETURN(const cluster::ClusterSpec spec, cluster::ReadPlace(getenv));
   RETURN_IF_ERROR(cluster::CheckAvailable(spec));
   if (spec.role == cluster::Role::kLocal) return worker;
   ASSIGN_OR_RETURN(const ServerWords said, ParseWords(words));
-  RETURN_IF_ERROR(cluster::ReadEnvironment(getenv, said.network).status());
+  RETURN_IF_ERROR(cluster::ReadEnvironment(getenv, said.access).status());
   if (spec.role != cluster::Role::kServer) return worker;
   Sibling server{kServer, {cluster::kRoleFromEnvironment}};
-  if (said.network == Network::kTrusted) server.words.push_back("--insecure");
+  if (said.access.network == cluster::Network::kTrusted) server.words.push_back("--insecure");
+  for (const std::string& flag : cluster::CredentialFlags(said.access.files)) server.words.push_back(flag);
   if (said.metrics_port.has_value()) server.words.push_back(absl::StrCat("--metrics_port=", *said.metrics_port));
   server.words.push_back("--");
   server.words.insert(server.words.end(), words.begin(), words.end());
@@ -89,6 +90,11 @@ absl::Status ExecPserver(const std::vector<std::string>& words) {
 
 absl::Status ExecStatus(std::vector<std::string> words) {
   words.insert(words.begin(), cluster::kStatusMode);
+  return ExecPserver(words);
+}
+
+absl::Status ExecCredentials(std::vector<std::string> words) {
+  words.insert(words.begin(), cluster::kCredentialsMode);
   return ExecPserver(words);
 }
 

@@ -1,6 +1,6 @@
 // train, infer and config need libtorch: `regatta` becomes `regatta-train`, which stands beside it, with the words it
 // got. `regatta train` in the PSERVER role needs none and becomes
-//   regatta-pserver --role-from-environment [--insecure] [--metrics_port=N] -- train -m config.yaml …
+//   regatta-pserver --role-from-environment [--insecure] [--token_file=…] [--metrics_port=N] -- train -m config.yaml …
 // (cluster/pserver_args.h parses it). A wrong environment or a role that this build cannot play is an error before
 // anything starts.
 #pragma once
@@ -32,5 +32,7 @@ absl::Status ExecWorkerVerb(const std::vector<std::string>& words);
 absl::Status ExecPserver(const std::vector<std::string>& words);
 // `regatta status …`: regatta-pserver has gRPC; with it `regatta` would take twice as long to start, 8 ms against 4.
 absl::Status ExecStatus(std::vector<std::string> words);
+// `regatta credentials …`: regatta-pserver has OpenSSL.
+absl::Status ExecCredentials(std::vector<std::string> words);
 
 }  // namespace regatta::cli

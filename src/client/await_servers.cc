@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "wire/handshake.h"
 #include "wire/ps.grpc.pb.h"
 #include "wire/transport.h"
 
@@ -17,6 +18,8 @@ namespace {
 constexpr std::chrono::milliseconds kRetry(3000);
 constexpr std::chrono::milliseconds kSlice(100);
 constexpr std::chrono::milliseconds kProbe(2000);
+constexpr std::chrono::milliseconds kExplain(1000);
+constexpr std::chrono::milliseconds kExplainEvery(300);
 
 // A connection is not enough: anything may listen there. Every version answers Status.
 absl::Status Probe(const NamedChannel& server) {
@@ -37,12 +40,42 @@ bool IsNobody(const absl::Status& probe) {
 struct Awaited {
   const NamedChannel& server;
   bool here = false;
+  absl::Status refused = absl::OkStatus();  // for good
 
   std::string Name() const { return absl::StrCat("'", server.endpoint, "'"); }
   bool Look() {
-    here = here || (server.channel->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY && Probe(server).ok());
+    if (here || server.channel->GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) return here;
+    const absl::Status probe = Probe(server);
+    here = probe.ok();
+    if (absl::IsUnauthenticated(probe) || absl::IsPermissionDenied(probe))
+      refused = base::Annotate(probe, absl::StrCat("server ", server.endpoint));
     return here;
   }
+};
+
+// Asks one of the missing servers after the other what keeps it shut; now and then.
+class Explainer {
+ public:
+  explicit Explainer(const cluster::Credentials* credentials) : credentials_(credentials) {}
+
+  absl::Status Look(const std::vector<Awaited>& all) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return absl::OkStatus();
+    for (size_t tries = 0; tries < all.size(); ++tries) {
+      const Awaited& awaited = all[turn_++ % all.size()];
+      if (!awaited.refused.ok()) return awaited.refused;
+      if (awaited.here || awaited.server.channel->GetState(false) == GRPC_CHANNEL_READY) continue;
+      const absl::Status status = wire::ExplainDoor(awaited.server.endpoint, credentials_, kExplain);
+      next_ = std::chrono::steady_clock::now() + kExplainEvery;
+      return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const cluster::Credentials* const credentials_;
+  size_t turn_ = 0;
+  std::chrono::steady_clock::time_point next_;
 };
 
 absl::Status GiveUp(const std::vector<Awaited>& servers, const std::string& list, double seconds) {
@@ -64,12 +97,13 @@ absl::Status GiveUp(const std::vector<Awaited>& servers, const std::string& list
 }  // namespace
 
 absl::Status AwaitServers(const std::vector<NamedChannel>& servers, std::chrono::duration<double> timeout,
-                          const std::function<bool()>& cancelled) {
+                          const std::function<bool()>& cancelled, const cluster::Credentials* credentials) {
   const auto start = std::chrono::steady_clock::now();
   const auto end = start + std::chrono::duration_cast<std::chrono::nanoseconds>(timeout);
   auto say = start + std::chrono::milliseconds(500);  // a server that is about to come is not worth a line
   std::vector<Awaited> all;
   for (const NamedChannel& server : servers) all.push_back({server});
+  Explainer explainer(credentials);
   while (true) {
     std::vector<std::string> missing;
     const Awaited* first = nullptr;
@@ -79,6 +113,7 @@ absl::Status AwaitServers(const std::vector<NamedChannel>& servers, std::chrono:
       if (first == nullptr) first = &awaited;
     }
     if (missing.empty()) return absl::OkStatus();
+    RETURN_IF_ERROR(explainer.Look(all));
     if (cancelled()) return absl::CancelledError("stopped while waiting for the servers");
     const auto now = std::chrono::steady_clock::now();
     const std::string list = absl::StrCat("[", absl::StrJoin(missing, ", "), "]");

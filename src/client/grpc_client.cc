@@ -2,7 +2,6 @@
 
 #include <glog/logging.h>
 #include <grpcpp/completion_queue.h>
-#include <grpcpp/create_channel.h>
 
 #include <algorithm>
 
@@ -10,6 +9,7 @@
 #include "table/accessor/accessor.h"
 #include "table/checkpoint/schema_json.h"
 #include "table/dense_table.h"
+#include "wire/certificate.h"
 #include "wire/packing.h"
 #include "wire/transport.h"
 
@@ -104,9 +104,10 @@ std::string Describe(const ps::LoadedSave& save) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const ClientOptions& options) {
+  if (options.credentials != nullptr) RETURN_IF_ERROR(wire::CheckCertificate(*options.credentials));
   std::unique_ptr<GrpcClient> client(new GrpcClient(options));
   RETURN_IF_ERROR(client->Prepare());
-  RETURN_IF_ERROR(AwaitServers(client->control_, options.wait_timeout, options.cancelled));
+  RETURN_IF_ERROR(AwaitServers(client->control_, options.wait_timeout, options.cancelled, options.credentials.get()));
   LOG(INFO) << "init rpc client with trainer_id " << options.worker.rank();
   RETURN_IF_ERROR(client->Join());
   RETURN_IF_ERROR(client->OpenLanes());
@@ -124,9 +125,7 @@ absl::Status GrpcClient::Prepare() {
   }
   ASSIGN_OR_RETURN(dense_size_, table::DenseTable::SizeOf(options_.tables.dense));
   for (const ServerAddress& server : options_.servers) {
-    control_.push_back(
-        {server.dense.front(),
-         grpc::CreateCustomChannel(server.dense.front(), grpc::InsecureChannelCredentials(), wire::ClientArguments())});
+    control_.push_back({server.dense.front(), wire::MakeChannel(server.dense.front(), options_.credentials.get())});
     stubs_.push_back(ps::ParameterServer::NewStub(control_.back().channel));
     traffic_.push_back(std::make_unique<LaneTraffic>());
   }
@@ -167,10 +166,8 @@ absl::Status GrpcClient::OpenLanes() {
       const bool dense = lane == map_.dense_lane();
       const std::vector<std::string>& ports = dense || address.sparse.empty() ? address.dense : address.sparse;
       const std::string& endpoint = ports[static_cast<size_t>(dense ? 0 : lane) % ports.size()];
-      const auto channel =
-          grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), wire::ClientArguments());
       LaneOptions to;
-      to.channel = channel;
+      to.channel = wire::MakeChannel(endpoint, options_.credentials.get());
       to.worker = options_.worker;
       to.index = lane;
       to.server = ServerName(server);

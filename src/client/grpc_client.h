@@ -31,6 +31,7 @@ struct ClientOptions {
   table::ModelConfig tables;
   ps::Precision precision = ps::FLOAT32;  // of rows, dense parameters and gradients while training
   std::chrono::duration<double> wait_timeout{600};
+  std::shared_ptr<const cluster::Credentials> credentials;  // null: none
   std::function<bool()> cancelled = [] { return false; };
 };
 

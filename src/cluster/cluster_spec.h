@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "cluster/access.h"
 
 namespace regatta::cluster {
 
@@ -14,9 +17,6 @@ enum class Role : uint8_t { kLocal, kServer, kWorker, kCollectiveRank, kMpiRank 
 
 // Which set of names told the role.
 enum class Family : uint8_t { kNone, kExplicit, kFleet, kFluid, kV2, kCollective, kMpi };
-
-// What a network outside this machine may be used for while there are no credentials.
-enum class Network : uint8_t { kLoopbackOnly, kTrusted };
 
 struct ClusterSpec {
   Role role = Role::kLocal;
@@ -35,6 +35,7 @@ struct ClusterSpec {
   // v2's trainer_count: training threads of this process. Absent in the other families.
   std::optional<int> threads;
   Network network = Network::kLoopbackOnly;
+  std::shared_ptr<const Credentials> credentials = nullptr;  // null: none
   // Seconds that a worker waits for servers; absent = the runner's own default.
   std::optional<double> server_wait_timeout;
   // What the user should read in the log: readings of variables that could be meant otherwise.

@@ -48,8 +48,6 @@ constexpr std::string_view kRoleVariables[] = {
     kDataDir,
 };
 
-constexpr const char* kCredentials[] = {"REGATTA_TOKEN_FILE", "REGATTA_TLS_CERT", "REGATTA_TLS_KEY", "REGATTA_TLS_CA"};
-
 constexpr const char* kProxies[] = {"grpc_proxy", "http_proxy", "https_proxy", "all_proxy",
                                     "GRPC_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
 
@@ -173,12 +171,19 @@ Getenv ProcessEnvironment() {
   };
 }
 
-absl::StatusOr<ClusterSpec> ReadEnvironment(const Getenv& getenv, Network network) {
+absl::StatusOr<ClusterSpec> ReadPlace(const Getenv& getenv) {
   ASSIGN_OR_RETURN(const std::vector<Claims> families, SetFamilies(getenv));
   if (families.empty()) return ClusterSpec{};
   for (size_t i = 1; i < families.size(); ++i) RETURN_IF_ERROR(CheckAgreement(families[0], families[i]));
-  ASSIGN_OR_RETURN(ClusterSpec spec, SpecFrom(families[0]));
-  ASSIGN_OR_RETURN(spec.network, ReadNetwork(getenv, network));
+  return SpecFrom(families[0]);
+}
+
+absl::StatusOr<ClusterSpec> ReadEnvironment(const Getenv& getenv, const Access& said) {
+  ASSIGN_OR_RETURN(ClusterSpec spec, ReadPlace(getenv));
+  if (spec.family == Family::kNone) return spec;
+  ASSIGN_OR_RETURN(const Access access, ReadAccess(getenv, said));
+  spec.network = access.network;
+  spec.credentials = access.credentials;
   ASSIGN_OR_RETURN(spec.server_wait_timeout, ReadWaitTimeout(getenv));
   RETURN_IF_ERROR(CheckNetwork(spec));
   return spec;
@@ -199,20 +204,17 @@ absl::Status CheckAvailable(const ClusterSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Network> ReadNetwork(const Getenv& getenv, Network network) {
-  for (const char* name : kCredentials) {
-    if (!ReadText(getenv, name)) continue;
-    return absl::UnimplementedError(
-        absl::StrCat(name,
-                     " is set, but credentials are not available yet; unset it, and on a trusted network say so with "
-                     "REGATTA_INSECURE=1 or --insecure"));
+absl::StatusOr<Access> ReadAccess(const Getenv& getenv, const Access& said) {
+  Access access(said.network, ReadCredentialFiles(getenv, said.files));
+  ASSIGN_OR_RETURN(access.credentials, LoadCredentials(access.files));
+  if (const std::optional<std::string> text = ReadText(getenv, "REGATTA_INSECURE")) {
+    bool insecure = false;
+    if (!absl::SimpleAtob(*text, &insecure))
+      return absl::InvalidArgumentError(absl::StrCat("REGATTA_INSECURE=", *text, ": want 1 or 0"));
+    if (insecure) access.network = Network::kTrusted;
   }
-  const std::optional<std::string> text = ReadText(getenv, "REGATTA_INSECURE");
-  if (!text.has_value()) return network;
-  bool insecure = false;
-  if (!absl::SimpleAtob(*text, &insecure))
-    return absl::InvalidArgumentError(absl::StrCat("REGATTA_INSECURE=", *text, ": want 1 or 0"));
-  return insecure ? Network::kTrusted : network;
+  if (access.credentials != nullptr) access.network = Network::kGuarded;
+  return access;
 }
 
 absl::StatusOr<std::vector<Endpoint>> ReadServers(const Getenv& getenv) {

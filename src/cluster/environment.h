@@ -37,16 +37,19 @@ using Getenv = std::function<std::optional<std::string>(const std::string&)>;
 Getenv ProcessEnvironment();
 
 // Every error is the user's (exit 2). It lists every missing name at once, or names the variables and values that are
-// wrong or disagree. `network` is what flags and configuration say; REGATTA_INSECURE=1 says kTrusted too.
+// wrong or disagree. `said` is what flags and configuration say; it goes before the environment (ReadAccess).
 // Collective and MPI ranks are recognised; whoever cannot play them refuses them (CheckAvailable).
-absl::StatusOr<ClusterSpec> ReadEnvironment(const Getenv& getenv, Network network = Network::kLoopbackOnly);
+absl::StatusOr<ClusterSpec> ReadEnvironment(const Getenv& getenv, const Access& said = {});
+
+// The role and the place alone: no address is judged, no file is read.
+absl::StatusOr<ClusterSpec> ReadPlace(const Getenv& getenv);
 
 // An error for the roles that this build cannot play.
 absl::Status CheckAvailable(const ClusterSpec& spec);
 
-// What REGATTA_INSECURE and the credential variables say, joined with `network`. Credentials are refused: they are not
-// available yet, and running without them would be a lie.
-absl::StatusOr<Network> ReadNetwork(const Getenv& getenv, Network network);
+// `said` with what REGATTA_INSECURE, REGATTA_TOKEN_FILE, REGATTA_TLS_{CERT,KEY,CA} and REGATTA_ADMIN_TOKEN_FILE say;
+// the files are read. With credentials every address is allowed, and --insecure changes nothing.
+absl::StatusOr<Access> ReadAccess(const Getenv& getenv, const Access& said);
 
 // The servers that the first of the families names that names any; empty where none does. For looking at a job from
 // outside: no role is needed.

@@ -371,7 +371,7 @@ TEST(Environment, FamiliesThatDisagreeAreRefusedNamingBoth) {
       2);
 }
 
-TEST(Environment, OtherMachinesNeedATrustedNetwork) {
+TEST(Environment, OtherMachinesNeedCredentialsOrATrustedNetwork) {
   const Variables far = With(kFleetWorker, {{"PADDLE_PSERVERS_IP_PORT_LIST", "127.0.0.1:1,10.0.0.1:36000"}});
   EXPECT_THAT(ErrorOf(far), AllOf(HasSubstr("10.0.0.1"), HasSubstr("REGATTA_INSECURE=1"), HasSubstr("--insecure"),
                                   HasSubstr("regatta credentials init")));
@@ -380,7 +380,9 @@ TEST(Environment, OtherMachinesNeedATrustedNetwork) {
   EXPECT_TRUE(ReadEnvironment(From(far), Network::kTrusted).ok());
   EXPECT_EQ(Read(kFleetWorker).network, Network::kLoopbackOnly);
   for (const char* name : {"REGATTA_TOKEN_FILE", "REGATTA_TLS_CERT", "REGATTA_TLS_KEY", "REGATTA_TLS_CA"}) {
-    EXPECT_THAT(ErrorOf(With(kFleetWorker, {{name, "f"}})), AllOf(HasSubstr(name), HasSubstr("not available yet")));
+    EXPECT_THAT(ErrorOf(With(kFleetWorker, {{name, "f"}})),
+                AllOf(HasSubstr("missing"),
+                      HasSubstr(std::string(name) == "REGATTA_TLS_CA" ? "REGATTA_TLS_KEY" : "REGATTA_TLS_CA")));
   }
   // Listening on every address is for others too.
   EXPECT_THAT(ErrorOf({{"TRAINING_ROLE", "PSERVER"},

@@ -5,12 +5,13 @@
 namespace regatta::cluster {
 
 absl::Status CheckHost(std::string_view host, Network network) {
-  if (network == Network::kTrusted || IsLoopback(host)) return absl::OkStatus();
+  if (network != Network::kLoopbackOnly || IsLoopback(host)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       base::View(host),
       " is not a loopback address, and without a token and TLS anyone who reaches the port can read and change the "
-      "model: on a trusted network say so with REGATTA_INSECURE=1 or --insecure. (The other way, credentials made by "
-      "`regatta credentials init`, is not available yet.)"));
+      "model: make credentials with `regatta credentials init DIR` and set what it prints, or, on a trusted network, "
+      "say "
+      "so with REGATTA_INSECURE=1 or --insecure"));
 }
 
 absl::Status CheckNetwork(const ClusterSpec& spec) {

@@ -15,6 +15,8 @@ constexpr char kFooter[] =
     "  regatta pserver                                    127.0.0.1:7164 for dense, 7165 for sparse tables, one "
     "worker\n"
     "  regatta pserver --port=7164 --ports_num=2 --ports_num_for_sparse=2 --num_gradient_servers=4\n"
+    "  regatta pserver --token_file=c/token --tls_cert=c/tls.crt --tls_key=c/tls.key --tls_ca=c/ca.crt\n"
+    "                                                     for other machines: regatta credentials init makes c/\n"
     "  regatta pserver --host=10.0.0.1 --insecure         on a trusted network\n"
     "It waits for the workers, which bring the tables, and ends when all of them have finished.\n"
     "PADDLE_INIT_PORT, _PORTS_NUM, _PORTS_NUM_FOR_SPARSE and _NUM_GRADIENT_SERVERS are the flags' defaults.\n"
@@ -27,8 +29,11 @@ struct Flags {
   int ports_num = 1;
   int ports_num_for_sparse = 1;
   int num_gradient_servers = 1;
-  std::string host = "127.0.0.1";
+  std::string host;  // "" = not said
   bool insecure = false;
+  CredentialFiles credentials;
+
+  Access access() const { return {insecure ? Network::kTrusted : Network::kLoopbackOnly, credentials}; }
   bool from_environment = false;
 };
 
@@ -51,7 +56,8 @@ void AddOptions(CLI::App& app, Flags& flags, PserverArgs& args) {
   number("--ports_num_for_sparse", flags.ports_num_for_sparse, 0, kMaxPortsNum,
          "further ports, which serve the sparse tables; 0: the first ones do");
   number("--num_gradient_servers", flags.num_gradient_servers, 1, kMaxWorkers, "workers that take part");
-  app.add_option("--host", flags.host, "the address to listen on")->capture_default_str()->type_name("ADDRESS");
+  app.add_option("--host", flags.host, "the address to listen on; default 127.0.0.1, with credentials 0.0.0.0")
+      ->type_name("ADDRESS");
   app.add_option("--load", args.load, "start from this checkpoint")->type_name("DIR");
   app.add_option(
          "--data_dir", args.data_dir,
@@ -70,7 +76,9 @@ void AddOptions(CLI::App& app, Flags& flags, PserverArgs& args) {
                  "serve Prometheus text at http://127.0.0.1:N/metrics; 0: any free port, which the log names")
       ->check(CLI::Range(0, 65'535))
       ->type_name("N");
-  app.add_flag("--insecure", flags.insecure, "allow addresses outside this machine: the network is trusted");
+  app.add_flag("--insecure", flags.insecure,
+               "without credentials: allow addresses outside this machine, the network is trusted");
+  AddCredentialOptions(app, flags.credentials);
   app.add_flag(kRoleFromEnvironment, flags.from_environment)->group("");
 }
 
@@ -96,16 +104,19 @@ absl::Status TakeFlags(const Flags& flags, const Getenv& getenv, PserverArgs& ar
                                                    flags.ports_num + flags.ports_num_for_sparse, " ports end at ", last,
                                                    ", above 65535"));
   }
-  const absl::StatusOr<std::string> host = ParseHost(flags.host);
+  ASSIGN_OR_RETURN(const Access access, ReadAccess(getenv, flags.access()));
+  spec.network = access.network;
+  spec.credentials = access.credentials;
+  const char* const fallback = access.network == Network::kGuarded ? "0.0.0.0" : "127.0.0.1";
+  const absl::StatusOr<std::string> host = ParseHost(flags.host.empty() ? fallback : flags.host);
   if (!host.ok()) return base::Annotate(host.status(), "regatta pserver: --host");
-  ASSIGN_OR_RETURN(spec.network, ReadNetwork(getenv, flags.insecure ? Network::kTrusted : Network::kLoopbackOnly));
   RETURN_IF_ERROR(base::Annotate(CheckHost(*host, spec.network), "regatta pserver: --host"));
   spec.endpoint = Endpoint{*host, flags.port}.ToString();
   return absl::OkStatus();
 }
 
 absl::Status TakeRole(const Flags& flags, const Getenv& getenv, PserverArgs& args) {
-  ASSIGN_OR_RETURN(args.spec, ReadEnvironment(getenv, flags.insecure ? Network::kTrusted : Network::kLoopbackOnly));
+  ASSIGN_OR_RETURN(args.spec, ReadEnvironment(getenv, flags.access()));
   if (args.spec.role == Role::kServer) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(kRoleFromEnvironment, ": the environment makes this process a ",
                                                  RoleName(args.spec.role),

@@ -88,11 +88,12 @@ TEST(PserverArgs, WrongOnesSayWhatToDo) {
   EXPECT_THAT(ErrorOf({"--checkpoint_root", "d"}), HasSubstr("not available yet"));
 }
 
-TEST(PserverArgs, OtherAddressesNeedATrustedNetwork) {
+TEST(PserverArgs, OtherAddressesNeedCredentialsOrATrustedNetwork) {
   EXPECT_THAT(ErrorOf({"--host=0.0.0.0"}), AllOf(HasSubstr("--host"), HasSubstr("--insecure")));
   EXPECT_EQ(Parse({"--host=0.0.0.0", "--insecure"})->spec.network, Network::kTrusted);
   EXPECT_TRUE(Parse({"--host=10.0.0.1"}, {{"REGATTA_INSECURE", "1"}}).ok());
-  EXPECT_THAT(ErrorOf({}, {{"REGATTA_TLS_CERT", "c"}}), HasSubstr("REGATTA_TLS_CERT"));
+  EXPECT_THAT(ErrorOf({}, {{"REGATTA_TLS_CERT", "c"}}), HasSubstr("REGATTA_TLS_KEY"));
+  EXPECT_THAT(ErrorOf({"--tls_cert=c"}), HasSubstr("--tls_key"));
 }
 
 TEST(PserverArgs, TheRoleMayComeFromTheEnvironment) {

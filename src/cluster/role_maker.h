@@ -16,10 +16,11 @@ struct UserDefinedRole {
   int worker_num = 1;
   std::vector<std::string> server_endpoints = {};
   Network network = Network::kLoopbackOnly;
+  CredentialFiles credentials = {};
 };
 
 // Refuses ids and counts out of range, endpoints that are no host:port or stand twice, and addresses outside this
-// machine unless the network is trusted.
+// machine unless there are credentials or the network is trusted.
 absl::StatusOr<ClusterSpec> MakeUserDefinedRole(const UserDefinedRole& role);
 
 }  // namespace regatta::cluster

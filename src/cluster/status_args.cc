@@ -37,6 +37,7 @@ absl::StatusOr<StatusArgs> ParseStatusArgs(int argc, const char* const* argv, co
   StatusArgs args;
   std::string list;
   bool json = false, insecure = false;
+  CredentialFiles files;
   double timeout = args.timeout.count();
   CLI::App app{"Ask the servers of a running job how it does.", "regatta status"};
   app.footer(kFooter);
@@ -47,15 +48,19 @@ absl::StatusOr<StatusArgs> ParseStatusArgs(int argc, const char* const* argv, co
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str()
       ->type_name("SECONDS");
-  app.add_flag("--insecure", insecure, "allow servers outside this machine: the network is trusted");
+  app.add_flag("--insecure", insecure,
+               "without credentials: allow servers outside this machine, the network is trusted");
+  AddCredentialOptions(app, files);
   ASSIGN_OR_RETURN(args.help, base::ParseWords(app, argc, argv));
   if (!args.help.empty()) return args;
   RETURN_IF_ERROR(base::CheckNothingRemains(app));
   ASSIGN_OR_RETURN(const std::vector<Endpoint> servers, ServersOf(list, getenv));
-  ASSIGN_OR_RETURN(const Network network, ReadNetwork(getenv, insecure ? Network::kTrusted : Network::kLoopbackOnly));
+  ASSIGN_OR_RETURN(const Access access,
+                   ReadAccess(getenv, {insecure ? Network::kTrusted : Network::kLoopbackOnly, files}));
   for (const Endpoint& server : servers)
-    RETURN_IF_ERROR(base::Annotate(CheckHost(server.host, network), "regatta status"));
+    RETURN_IF_ERROR(base::Annotate(CheckHost(server.host, access.network), "regatta status"));
   args.servers = ToStrings(servers);
+  args.credentials = access.credentials;
   args.form = json ? StatusForm::kJson : StatusForm::kTable;
   args.timeout = std::chrono::duration<double>(timeout);
   return args;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct StatusArgs {
   std::vector<std::string> servers;  // host:port of each server's first port
   StatusForm form = StatusForm::kTable;
   std::chrono::duration<double> timeout{5};
+  std::shared_ptr<const Credentials> credentials = nullptr;  // null: none
   std::string help;  // not empty: the user asked for help; print this and end well
 };
 

@@ -28,6 +28,7 @@ void FillPlace(const cluster::ClusterSpec& place, WorkerOptions& options) {
   }
   options.rank = place.index;
   options.workers = place.workers;
+  options.credentials = place.credentials;
   options.sparse_lanes = std::max(options.sparse_lanes, static_cast<int>(sparse_ports));
   if (!options.wait_timeout.has_value() && place.server_wait_timeout.has_value())
     options.wait_timeout = std::chrono::duration<double>(*place.server_wait_timeout);
@@ -55,8 +56,8 @@ Fleet::Fleet(const cluster::ClusterSpec& place) : place_(place) {}
 
 Fleet::~Fleet() = default;
 
-absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Init(cluster::Network network) {
-  ASSIGN_OR_RETURN(const cluster::ClusterSpec place, cluster::ReadEnvironment(cluster::ProcessEnvironment(), network));
+absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Init(const cluster::Access& access) {
+  ASSIGN_OR_RETURN(const cluster::ClusterSpec place, cluster::ReadEnvironment(cluster::ProcessEnvironment(), access));
   for (const std::string& note : place.notes) LOG(INFO) << note;
   return Init(place);
 }
@@ -98,6 +99,7 @@ absl::Status Fleet::InitServer(const std::string& dir) {
       cluster::AllPorts(cluster::PortsFrom(place_.endpoint, place_.ports_num, place_.ports_num_for_sparse));
   options.workers = place_.workers;
   options.load = dir;
+  options.credentials = place_.credentials;
   options.place = server::ServerPlace{place_.index, server_num()};
   ASSIGN_OR_RETURN(server_, server::PsServer::Start(options));
   return absl::OkStatus();

@@ -58,9 +58,9 @@ class EmbeddedTables;
 class Fleet {
  public:
   // The role that the environment names (cluster/environment.h): PaddleCloudRoleMaker. Errors are the user's: they list
-  // every variable that is missing or wrong. kTrusted allows addresses outside this machine, as REGATTA_INSECURE=1
-  // does.
-  static absl::StatusOr<std::unique_ptr<Fleet>> Init(cluster::Network network = cluster::Network::kLoopbackOnly);
+  // every variable that is missing or wrong. `access` goes before the environment: credentials (REGATTA_TOKEN_FILE,
+  // REGATTA_TLS_*), or kTrusted, as REGATTA_INSECURE=1, for addresses outside this machine.
+  static absl::StatusOr<std::unique_ptr<Fleet>> Init(const cluster::Access& access = {});
   // The role that the program names: UserDefinedRoleMaker.
   static absl::StatusOr<std::unique_ptr<Fleet>> Init(const cluster::UserDefinedRole& role);
   // A place that was found elsewhere. UNIMPLEMENTED for roles that this version cannot play.

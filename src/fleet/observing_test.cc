@@ -28,7 +28,7 @@ bool Await(const Condition& condition) {
 std::vector<server::ServerAnswer> Ask(const Worker& worker) {
   std::vector<std::string> endpoints;
   for (int i = 0; i < worker.servers(); ++i) endpoints.push_back(worker.endpoint(i));
-  return server::AskServers(endpoints, kPatience);
+  return server::AskServers(endpoints, kPatience, nullptr);
 }
 
 TEST(Observing, HeartbeatsBringProgressToTheFirstWorkerAndToEveryServer) {

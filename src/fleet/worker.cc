@@ -88,6 +88,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& optio
   const auto wait_timeout = options.wait_timeout.value_or(kWaitTimeout);
   client.wait_timeout = wait_timeout;
   client.cancelled = options.cancelled;
+  client.credentials = options.credentials;
   ASSIGN_OR_RETURN(auto connected, client::GrpcClient::Connect(client));
   std::unique_ptr<Worker> worker(new Worker(options, std::move(connected)));
   RETURN_IF_ERROR(

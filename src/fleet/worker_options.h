@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "client/server_address.h"
+#include "cluster/credentials.h"
 #include "table/push_options.h"
 #include "table/table_config.h"
 
@@ -25,6 +27,7 @@ struct WorkerOptions {
   std::vector<client::ServerAddress> servers;
   int rank = 0;
   int workers = 1;
+  std::shared_ptr<const cluster::Credentials> credentials;  // null: none
 
   table::ModelConfig tables;
   int threads = 1;

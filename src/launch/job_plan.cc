@@ -14,7 +14,8 @@ Variables CommonVariables(const LaunchArgs& args, const std::vector<Endpoint>& s
                          {"PADDLE_TRAINERS_NUM", std::to_string(args.worker_num)},
                          {"PYTHONUNBUFFERED", "1"}};  // so that a script's log shows its lines at once
   if (!args.workers.empty()) variables.emplace_back("PADDLE_TRAINER_ENDPOINTS", cluster::JoinEndpoints(args.workers));
-  if (args.network == cluster::Network::kTrusted) variables.emplace_back("REGATTA_INSECURE", "1");
+  if (args.access.network == cluster::Network::kTrusted) variables.emplace_back("REGATTA_INSECURE", "1");
+  for (auto& variable : cluster::CredentialVariables(args.access.files)) variables.push_back(std::move(variable));
   return variables;
 }
 

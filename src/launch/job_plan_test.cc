@@ -104,7 +104,7 @@ TEST(JobPlan, ANodeOutsideTheListsIsAnErrorThatSaysWhatItIs) {
 
 TEST(JobPlan, ATrustedNetworkIsPassedOn) {
   LaunchArgs args = Lists("10.0.0.1:1", "10.0.0.1:2");
-  args.network = cluster::Network::kTrusted;
+  args.access.network = cluster::Network::kTrusted;
   const auto plan = PlanLists(args, OwnAddress({"10.0.0.1"}));
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(Read(plan->processes[0]).network, cluster::Network::kTrusted);

@@ -20,7 +20,8 @@ constexpr char kLaunchFooter[] =
     "  regatta launch --server_num=2 --worker_num=2 -- train -m models/rank/dnn/config.yaml\n"
     "  regatta launch --server_num=1 --worker_num=4 --log_dir=log4 -- train -m c.yaml -o runner.sync_mode=sync\n"
     "  regatta launch --servers=10.0.0.1:36200,10.0.0.2:36200 --workers=10.0.0.1:36100,10.0.0.2:36100 \\\n"
-    "      --insecure -- train -m c.yaml       on every node; each starts the processes at its own address\n"
+    "      -- train -m c.yaml                  on every node; each starts the processes at its own address;\n"
+    "                                          with REGATTA_TOKEN_FILE and REGATTA_TLS_*: regatta credentials --help\n"
     "Logs: log/serverlog.N and log/workerlog.N; worker 0 is shown here too. Ctrl+C lets every process save\n"
     "and end; once more kills them at once.\n"
     "Exit codes: 0 every process ended well; 2 wrong usage; 130, 143 stopped by Ctrl+C or SIGTERM; else the\n"
@@ -30,8 +31,8 @@ constexpr char kFleetrunFooter[] =
     "SCRIPT is run by python3, a config.yaml is trained, any other program is run as it is.\n"
     "Examples:\n"
     "  fleetrun --worker_num=1 --server_num=1 tools/static_ps_trainer.py -m models/rank/dnn/config.yaml\n"
-    "  fleetrun --workers=10.0.0.1:36100,10.0.0.2:36100 --servers=10.0.0.1:36200,10.0.0.2:36200 --insecure \\\n"
-    "      train.py                            on every node; each starts the processes at its own address\n"
+    "  fleetrun --workers=10.0.0.1:36100,10.0.0.2:36100 --servers=10.0.0.1:36200,10.0.0.2:36200 \\\n"
+    "      --insecure train.py                 on every node; each starts the processes at its own address\n"
     "fleetrun is regatta launch under another name; regatta launch --help tells more.";
 
 struct Name {
@@ -139,7 +140,9 @@ void AddOptions(CLI::App& app, LaunchArgs& args, Texts& texts) {
                  "workers; 0: each on a free one, which its log names")
       ->check(CLI::Range(0, 65'535))
       ->type_name("N");
-  app.add_flag("--insecure", texts.insecure, "allow addresses outside this machine: the network is trusted");
+  app.add_flag("--insecure", texts.insecure,
+               "without credentials: allow addresses outside this machine, the network is trusted");
+  cluster::AddCredentialOptions(app, args.access.files);
 }
 
 absl::Status TakeList(const Name& name, const char* flag, const std::string& text, const char* count_flag, int& count,
@@ -157,7 +160,7 @@ absl::Status TakeList(const Name& name, const char* flag, const std::string& tex
 }
 
 absl::Status TakePlaces(const Name& name, const Texts& texts, LaunchArgs& args) {
-  if (texts.insecure) args.network = cluster::Network::kTrusted;
+  if (texts.insecure) args.access.network = cluster::Network::kTrusted;
   if (texts.servers.empty() != texts.workers.empty()) {
     const char* missing = texts.servers.empty() ? "--servers" : "--workers";
     return absl::InvalidArgumentError(absl::StrCat(name.program, ": ", missing,

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cluster/cluster_spec.h"
+#include "cluster/access.h"
 #include "cluster/endpoint.h"
 
 namespace regatta::launch {
@@ -29,7 +29,7 @@ struct LaunchArgs {
   std::string data_dir;  // server N logs what it acknowledges in data_dir/server.N; "" = nowhere
   // Of server 0; the others count on from it, servers before workers. 0 = each chooses a free one; absent = none.
   std::optional<int> metrics_port;
-  cluster::Network network = cluster::Network::kLoopbackOnly;
+  cluster::Access access;
   std::vector<std::string> command;  // as typed
   std::string help;                  // not empty: the user asked for help; print this and end well
 

@@ -28,7 +28,7 @@ TEST(LaunchArgs, CountsAndCommand) {
   EXPECT_EQ(args->worker_num, 3);
   EXPECT_FALSE(args->by_lists());
   EXPECT_EQ(args->log_dir, "log");
-  EXPECT_EQ(args->network, cluster::Network::kLoopbackOnly);
+  EXPECT_EQ(args->access.network, cluster::Network::kLoopbackOnly);
   EXPECT_THAT(args->command, ElementsAre("train", "-m", "c.yaml", "--server_num=9"));
 }
 
@@ -37,7 +37,7 @@ TEST(LaunchArgs, TheCommandBeginsAtTheFirstWordThatIsNoFlag) {
                            "c.yaml", "--", "--log_dir=x"},
                           Flavour::kFleetrun);
   ASSERT_TRUE(args.ok()) << args.status();
-  EXPECT_EQ(args->network, cluster::Network::kTrusted);
+  EXPECT_EQ(args->access.network, cluster::Network::kTrusted);
   EXPECT_EQ(args->log_dir, "log");
   EXPECT_THAT(args->command, ElementsAre("tools/static_ps_trainer.py", "-m", "c.yaml", "--", "--log_dir=x"));
 }

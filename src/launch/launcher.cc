@@ -29,7 +29,8 @@ int Fail(Flavour flavour, const absl::Status& status, Exit code) {
 
 absl::Status CheckLists(const LaunchArgs& args) {
   for (const auto* list : {&args.servers, &args.workers})
-    for (const cluster::Endpoint& endpoint : *list) RETURN_IF_ERROR(cluster::CheckHost(endpoint.host, args.network));
+    for (const cluster::Endpoint& endpoint : *list)
+      RETURN_IF_ERROR(cluster::CheckHost(endpoint.host, args.access.network));
   return absl::OkStatus();
 }
 
@@ -99,9 +100,9 @@ int Launch(Flavour flavour, int argc, const char* const* argv) {
     return kDone;
   }
   const cluster::Getenv getenv = cluster::ProcessEnvironment();
-  const absl::StatusOr<cluster::Network> network = cluster::ReadNetwork(getenv, args->network);
-  if (!network.ok()) return Fail(flavour, network.status(), kUsage);
-  args->network = *network;
+  const absl::StatusOr<cluster::Access> access = cluster::ReadAccess(getenv, args->access);
+  if (!access.ok()) return Fail(flavour, access.status(), kUsage);
+  args->access = *access;
   if (!args->metrics_port.has_value()) {
     const absl::StatusOr<std::optional<int>> port = cluster::ReadMetricsPort(getenv);
     if (!port.ok()) return Fail(flavour, port.status(), kUsage);

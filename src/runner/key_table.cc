@@ -194,10 +194,17 @@ const KeySpec kKeys[] = {
                               "it to its log, so that it survives the end of the process (logged), also forced the "
                               "log to the disk, so that it survives a loss of power (synced). auto: logged where the "
                               "server has a data_dir, memory where it has none")),
-    InCompany(Path("security.token_file", &O::token_file, "not available in this version", "none")),
-    InCompany(Path("security.tls_cert", &O::tls_cert, "not available in this version", "none")),
-    InCompany(Path("security.tls_key", &O::tls_key, "not available in this version", "none")),
-    InCompany(Path("security.tls_ca", &O::tls_ca, "not available in this version", "none")),
+    InCompany(Path("security.token_file", &O::token_file,
+                   "the token that lets workers and servers talk to each other; with the three below, which "
+                   "`regatta credentials init` makes (security.md)",
+                   "none")),
+    InCompany(Path("security.tls_cert", &O::tls_cert, "the certificate that this process shows", "none")),
+    InCompany(Path("security.tls_key", &O::tls_key, "the key of the certificate", "none")),
+    InCompany(Path("security.tls_ca", &O::tls_ca, "the authority that signed everybody's certificate", "none")),
+    InCompany(Path("security.admin_token_file", &O::admin_token_file,
+                   "the token of servers and worker 0, which reads and fills whole tables; where servers have none, "
+                   "token_file's is enough",
+                   "none")),
     InCompany(Bool("security.insecure", &O::insecure,
                    "listen and connect without credentials on addresses that are not this machine's")),
     // Online passes.

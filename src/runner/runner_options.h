@@ -79,6 +79,7 @@ struct RunnerOptions {
   std::string tls_cert;
   std::string tls_key;
   std::string tls_ca;
+  std::string admin_token_file;
   bool insecure = false;
 
   // Export for inference.

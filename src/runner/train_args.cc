@@ -67,7 +67,9 @@ void AddOptions(CLI::App& app, Verb verb, TrainArgs& args, std::string& is_cloud
     app.add_flag("--keys", args.keys, "print the reference of every key instead, as Markdown; needs no FILE");
     return;
   }
-  app.add_flag("--insecure", args.insecure, "allow servers outside this machine: the network is trusted");
+  app.add_flag("--insecure", args.insecure,
+               "without credentials: allow servers outside this machine, the network is trusted");
+  cluster::AddCredentialOptions(app, args.credentials);
   app.add_option("--trace", args.trace, "write a trace for chrome://tracing or Perfetto")->type_name("FILE");
   app.add_flag("--dry-run", args.dry_run, "show the configuration, the first batch and the tables; train nothing");
   if (verb == Verb::kInfer) {
@@ -100,6 +102,9 @@ std::string ResumeCommand(const TrainArgs& args) {
   std::string command = absl::StrCat("regatta train -m ", ShellWord(args.config));
   for (const std::string& assignment : args.overrides) absl::StrAppend(&command, " -o ", ShellWord(assignment));
   if (args.insecure) command += " --insecure";
+  for (const cluster::CredentialName& name : cluster::kCredentialNames)
+    if (const std::string& path = args.credentials.*name.file; !path.empty())
+      absl::StrAppend(&command, " ", name.flag, "=", ShellWord(path));
   if (args.metrics_port.has_value()) absl::StrAppend(&command, " --metrics_port=", *args.metrics_port);
   return command + " --resume";
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cluster/credentials.h"
 
 namespace regatta::runner {
 
@@ -21,8 +22,9 @@ struct TrainArgs {
   bool overwrite = false;
   bool dry_run = false;
   bool json = false;
-  bool keys = false;                // config --keys
-  bool insecure = false;            // --insecure: servers may be outside this machine
+  bool keys = false;      // config --keys
+  bool insecure = false;  // --insecure: servers may be outside this machine
+  cluster::CredentialFiles credentials;
   std::optional<int> metrics_port;  // 0 = any free one; absent = none
   std::string trace;                // "" = none
   std::string predictions;          // "" = none

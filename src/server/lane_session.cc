@@ -63,10 +63,11 @@ bool IsDenseVerb(ps::Verb verb) {
 
 }  // namespace
 
-LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane)
+LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Standing standing)
     : job_(job),
       worker_(worker),
       lane_(lane),
+      standing_(standing),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
       keys_(static_cast<size_t>(job.sparse_tables())) {}
 
@@ -94,6 +95,7 @@ void LaneSession::Repeat(grpc::ByteBuffer& request, uint64_t index) {
 LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
   if (repeated_ == 0) RETURN_IF_ERROR(job_.roster().Check(worker_));
   const ps::Verb verb = frame.header().verb();
+  RETURN_IF_ERROR(CheckStanding(standing_, verb));
   const bool dense_lane = lane_ == job_.spec().lanes.dense_lane();
   if (dense_lane ? IsSparseVerb(verb) : IsDenseVerb(verb))
     return absl::InvalidArgumentError(

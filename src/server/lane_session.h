@@ -10,6 +10,7 @@
 #include "server/hosted_job.h"
 #include "server/roster.h"
 #include "server/step_part.h"
+#include "server/token_guard.h"
 #include "wire/frame.h"
 #include "wire/lanes.h"
 
@@ -18,7 +19,7 @@ namespace regatta::server {
 class LaneSession {
  public:
   // `lane` is below spec().lanes.lanes(); the last one is the dense lane.
-  LaneSession(HostedJob& job, const Identity& worker, int lane);
+  LaneSession(HostedJob& job, const Identity& worker, int lane, Standing standing = Standing::kAdmin);
 
   const Identity& worker() const { return worker_; }
   // The reply to a request. One that changes tables and has been done before is answered as done.
@@ -62,6 +63,7 @@ class LaneSession {
   HostedJob& job_;
   const Identity worker_;
   const int lane_;
+  const Standing standing_;
   const wire::Range shards_;                   // of a sparse lane
   std::vector<std::vector<base::Key>> keys_;   // a table each, reused
   std::vector<float> rows_;                    // on their way to 16 bits, reused

@@ -2,10 +2,14 @@
 
 #include <glog/logging.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
+#include "wire/certificate.h"
 #include "wire/transport.h"
 
 namespace regatta::server {
@@ -14,11 +18,27 @@ namespace {
 constexpr std::chrono::milliseconds kLook(100);
 constexpr std::chrono::seconds kFarewell(5);  // that a failed job's workers have to hear why
 
+// What peers together may make this process use. A lane holds a thread, and a worker opens kMaxLanes at most.
+constexpr size_t kMinTransportBytes = size_t{1} << 30;
+constexpr int kMaxLanes = 65, kOtherCalls = 7;  // of a worker
+constexpr int kSpareThreads = 256;              // pollers, Status, strangers
+constexpr int kMaxThreads = 32'768;
+
+void LimitPeers(grpc::ServerBuilder& builder, int workers) {
+  const size_t memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const int64_t threads = kSpareThreads + int64_t{workers} * (kMaxLanes + kOtherCalls);
+  grpc::ResourceQuota quota("regatta");
+  quota.Resize(std::max(kMinTransportBytes, memory / 4));
+  quota.SetMaxThreads(workers == 0 ? kMaxThreads : static_cast<int>(std::min<int64_t>(threads, kMaxThreads)));
+  builder.SetResourceQuota(quota);
+}
+
 std::string HostOf(const std::string& endpoint) { return endpoint.substr(0, endpoint.rfind(':')); }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& options) {
+  if (options.credentials != nullptr) RETURN_IF_ERROR(wire::CheckCertificate(*options.credentials));
   std::unique_ptr<Journal> journal;
   if (!options.data_dir.empty()) {
     ASSIGN_OR_RETURN(journal, Journal::Open(options.data_dir));
@@ -40,9 +60,10 @@ absl::Status PsServer::Listen() {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   wire::ConfigureServer(builder);
+  LimitPeers(builder, options_.workers);
   std::vector<int> ports(options_.listen.size(), 0);
   for (size_t i = 0; i < ports.size(); ++i)
-    builder.AddListeningPort(options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
+    builder.AddListeningPort(options_.listen[i], wire::ServerCredentialsOf(options_.credentials.get()), &ports[i]);
   builder.RegisterService(&service_);
   server_ = builder.BuildAndStart();
   for (size_t i = 0; i < ports.size(); ++i) {
@@ -57,6 +78,8 @@ absl::Status PsServer::Listen() {
   if (server_ == nullptr) return absl::FailedPreconditionError("gRPC cannot start a server");
   for (size_t i = 0; i < ports.size(); ++i)
     LOG(INFO) << "Server listening on " << endpoints_[i] << " selected port: " << ports[i];
+  if (options_.credentials != nullptr)
+    LOG(INFO) << "doors: TLS and a token" << (options_.credentials->admin_token.empty() ? "" : ", another for admins");
   return absl::OkStatus();
 }
 
@@ -74,6 +97,7 @@ absl::Status PsServer::Wait() {
 absl::Status PsServer::Watch() {
   while (true) {
     if (stop_) return absl::CancelledError("stopped");
+    service_.CancelSilentLanes();
     if (HostedJob* const hosted = job()) {
       hosted->Sample();
       Roster& roster = hosted->roster();

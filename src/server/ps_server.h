@@ -24,6 +24,8 @@ struct ServerOptions {
   KeeperOptions keeper = {};
   std::optional<ServerPlace> place = {};             // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
+  std::chrono::duration<double> hello_timeout{10};   // of a lane that was opened and has not said who it is
+  std::shared_ptr<const cluster::Credentials> credentials = nullptr;  // null: no TLS, and everybody may call
 };
 
 class PsServer {
@@ -45,7 +47,7 @@ class PsServer {
   PsServer(const ServerOptions& options, std::unique_ptr<Journal> journal)
       : options_(options),
         journal_(std::move(journal)),
-        service_({options.workers, options.load, options.keeper}, journal_.get()) {}
+        service_({options.workers, options.load, options.keeper, options.credentials, options.hello_timeout}, journal_.get()) {}
   absl::Status Listen();
   absl::Status Watch();
 

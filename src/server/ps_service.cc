@@ -38,7 +38,12 @@ double SecondsSince(std::chrono::steady_clock::time_point then) {
 }  // namespace
 
 PsService::PsService(const ServiceOptions& options, Journal* journal)
-    : options_(options), journal_(journal), incarnation_(NewIncarnation()) {}
+    : RawService([this](const grpc::ServerContext& context) { return guard_.Admit(context); }),
+      guard_(options.credentials),
+      lanes_(options.hello_timeout),
+      options_(options),
+      journal_(journal),
+      incarnation_(NewIncarnation()) {}
 
 absl::Status PsService::Recover() {
   if (journal_ == nullptr || journal_->entries().empty()) return absl::OkStatus();
@@ -166,7 +171,8 @@ grpc::Status PsService::RawLane(grpc::ServerContext* context, wire::LaneStream* 
   return wire::ToGrpc(ServeLane(context, stream));
 }
 
-absl::Status PsService::ServeLane(grpc::ServerContext*, wire::LaneStream* stream) {
+absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream* stream) {
+  LaneRegister::Opening opening(lanes_, *context);
   grpc::ByteBuffer request;
   if (!stream->Read(&request)) return absl::InvalidArgumentError("a lane begins with HELLO");
   ps::FrameHeader hello;
@@ -179,10 +185,12 @@ absl::Status PsService::ServeLane(grpc::ServerContext*, wire::LaneStream* stream
   ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(hello.worker()));
   if (hello.lane() >= static_cast<uint32_t>(hosted->spec().lanes.lanes()))
     return absl::InvalidArgumentError(absl::StrCat("there is no lane ", hello.lane()));
+  // Twice as many as it needs: a worker that reconnects may be faster than the end of its old connection.
+  RETURN_IF_ERROR(opening.Greet(static_cast<int>(hello.worker().rank()), 2 * hosted->spec().lanes.lanes()));
   ps::FrameHeader welcome;
   welcome.set_id(hello.id());
   if (!stream->Write(wire::FrameWriter(welcome, 0).Finish())) return absl::OkStatus();
-  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()));
+  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context));
   while (stream->Read(&request)) {
     const grpc::ByteBuffer reply = session.Answer(request);
     RETURN_IF_ERROR(base::Failpoint("lane.reply"));

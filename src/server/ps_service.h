@@ -10,6 +10,8 @@
 #include "metrics/exposition.h"
 #include "server/hosted_job.h"
 #include "server/keeper.h"
+#include "server/lane_register.h"
+#include "server/token_guard.h"
 #include "wire/raw_service.h"
 
 namespace regatta::server {
@@ -18,6 +20,8 @@ struct ServiceOptions {
   int workers = 0;   // that must take part; 0 = as many as the first one says
   std::string load;  // a save to start from; "" = none
   KeeperOptions keeper;
+  std::shared_ptr<const cluster::Credentials> credentials;  // null: everybody may call
+  std::chrono::duration<double> hello_timeout{10};          // of a lane that was opened and has not said who it is
 };
 
 class PsService final : public wire::RawService {
@@ -45,6 +49,8 @@ class PsService final : public wire::RawService {
 
   // Null before the first worker has come.
   HostedJob* job() const;
+  // Ends lanes that were opened and say nothing.
+  void CancelSilentLanes() { lanes_.CancelSilent(); }
   // Adds regatta_server_* and regatta_table_*.
   void Collect(metrics::Exposition& out) const;
 
@@ -56,6 +62,8 @@ class PsService final : public wire::RawService {
   absl::StatusOr<HostedJob*> JobOf(const ps::WorkerId& worker) const;
   absl::Status ServeLane(grpc::ServerContext* context, wire::LaneStream* stream);
 
+  TokenGuard guard_;
+  LaneRegister lanes_;
   const ServiceOptions options_;
   Journal* const journal_;
   const uint64_t incarnation_;

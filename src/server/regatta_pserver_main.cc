@@ -1,7 +1,9 @@
 // The server's executable: `regatta pserver`, and `regatta train` in the PSERVER role. It also asks servers for their
-// status (`regatta status`), because it has gRPC and `regatta` has not.
+// status (`regatta status`) and makes credentials (`regatta credentials`), because it has gRPC and OpenSSL and
+// `regatta` has not.
 #include <glog/logging.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,14 +16,18 @@
 #include "base/file.h"
 #include "base/freed_memory.h"
 #include "base/standard_output.h"
+#include "cluster/credentials_args.h"
 #include "cluster/environment.h"
 #include "cluster/pserver_args.h"
 #include "cluster/status_args.h"
 #include "metrics/exporter.h"
 #include "metrics/process_load.h"
+#include "server/credentials_folder.h"
 #include "server/ps_server.h"
 #include "server/status_query.h"
 #include "server/status_text.h"
+#include "wire/certificate.h"
+#include "wire/grpc_log.h"
 
 namespace regatta::server {
 namespace {
@@ -49,6 +55,15 @@ void HandleSignals() {
   }
 }
 
+// A connection is a file, and gRPC 1.51 stops listening for good when there are none left: as many as the system
+// allows.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int Fail(const absl::Status& status, Exit code) {
   std::fprintf(stderr, "regatta: error: %s\n", std::string(status.message()).c_str());
   return code;
@@ -62,7 +77,11 @@ int ShowStatus(int argc, const char* const* argv) {
     std::fputs(args->help.c_str(), stdout);
     return kDone;
   }
-  const std::vector<ServerAnswer> answers = AskServers(args->servers, args->timeout);
+  if (args->credentials != nullptr) {
+    if (const absl::Status status = wire::CheckCertificate(*args->credentials); !status.ok())
+      return Fail(status, kUsage);
+  }
+  const std::vector<ServerAnswer> answers = AskServers(args->servers, args->timeout, args->credentials.get());
   const std::string text = args->form == cluster::StatusForm::kJson ? StatusJson(answers) : StatusTable(answers);
   std::fputs(text.c_str(), stdout);
   Exit code = kDone;
@@ -74,9 +93,26 @@ int ShowStatus(int argc, const char* const* argv) {
   return code;
 }
 
+// `regatta credentials`.
+int InitCredentials(int argc, const char* const* argv) {
+  const auto args = cluster::ParseCredentialsArgs(argc, argv);
+  if (!args.ok()) return Fail(args.status(), kUsage);
+  if (!args->help.empty()) {
+    std::fputs(args->help.c_str(), stdout);
+    return kDone;
+  }
+  const absl::Status made = MakeCredentials(*args);
+  if (!made.ok()) return Fail(made, absl::IsAlreadyExists(made) ? kUsage : kFailed);
+  const absl::StatusOr<std::string> text = DescribeCredentials(*args);
+  if (!text.ok()) return Fail(text.status(), kFailed);
+  std::fputs(text->c_str(), stdout);
+  return kDone;
+}
+
 int Main(int argc, char** argv) {
   base::KeepFreedMemory();
   if (argc > 1 && std::string_view(argv[1]) == cluster::kStatusMode) return ShowStatus(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == cluster::kCredentialsMode) return InitCredentials(argc - 1, argv + 1);
   const auto args = cluster::ParsePserverArgs(argc, argv, cluster::ProcessEnvironment());
   if (!args.ok()) return Fail(args.status(), kUsage);
   if (!args->help.empty()) {
@@ -98,6 +134,7 @@ int Main(int argc, char** argv) {
   options.load = args->load;
   options.data_dir = args->data_dir;
   options.keeper.log_bytes = static_cast<uint64_t>(*args->log_limit) << 20;
+  options.credentials = args->spec.credentials;
   if (!args->spec.servers.empty())
     options.place = ServerPlace{args->spec.index, static_cast<int>(args->spec.servers.size())};
   // The exporter first: a port that cannot be had is found before a worker has come. It ends before the server does.
@@ -113,6 +150,7 @@ int Main(int argc, char** argv) {
     exporter = *std::move(started);
     LOG(INFO) << "metrics: " << exporter->url();
   }
+  RaiseFileLimit();
   auto listening = PsServer::Start(options);
   if (!listening.ok()) return Fail(listening.status(), kUsage);
   server = *std::move(listening);
@@ -136,5 +174,6 @@ int main(int argc, char** argv) {
     }
   }
   regatta::cluster::ClearProxyVariables();
+  regatta::wire::LogThroughGlog();
   return regatta::base::ExitCodeOf(regatta::server::Main(argc, argv));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cluster/credentials.h"
 #include "wire/ps.pb.h"
 
 namespace regatta::server {
@@ -17,7 +18,9 @@ struct ServerAnswer {
   ps::StatusReply reply;
 };
 
-// In the order of `endpoints`; takes `timeout` at most.
-std::vector<ServerAnswer> AskServers(const std::vector<std::string>& endpoints, std::chrono::duration<double> timeout);
+// In the order of `endpoints`; takes `timeout` at most, and a second more to find out why a connection failed.
+// `credentials` null: in the clear.
+std::vector<ServerAnswer> AskServers(const std::vector<std::string>& endpoints, std::chrono::duration<double> timeout,
+                                     const cluster::Credentials* credentials);
 
 }  // namespace regatta::server

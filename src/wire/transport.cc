@@ -1,7 +1,13 @@
 #include "wire/transport.h"
 
-#include <string>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
 
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "wire/frame.h"
 
 namespace regatta::wire {
@@ -11,6 +17,10 @@ constexpr int kWindowBytes = 8 << 20;
 constexpr int kReadChunkBytes = 256 << 10;
 constexpr int kMaxHttp2Frame = (1 << 24) - 1;
 constexpr int kKeepaliveMillis = 10'000;
+// Of a server, for peers that it does not know yet.
+constexpr int kHandshakeMillis = 10'000;  // TLS and HTTP/2 have begun by then
+constexpr int kIdleMillis = 60'000;       // without a call: a worker's heartbeat and its lanes never are
+constexpr int kStreamsAConnection = 64;   // a worker has a lane, or some control verbs, on each
 
 // For either end: `set` takes a name and a number.
 template <typename Set>
@@ -27,6 +37,21 @@ void SetBoth(const Set& set) {
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
 }
 
+// Puts the token on every call.
+class TokenPlugin final : public grpc::MetadataCredentialsPlugin {
+ public:
+  explicit TokenPlugin(const std::string& token) : value_(absl::StrCat(kTokenPrefix, token)) {}
+  bool IsBlocking() const override { return false; }
+  grpc::Status GetMetadata(grpc::string_ref, grpc::string_ref, const grpc::AuthContext&,
+                           std::multimap<grpc::string, grpc::string>* metadata) override {
+    metadata->emplace(kTokenKey, value_);
+    return grpc::Status::OK;
+  }
+
+ private:
+  const std::string value_;
+};
+
 }  // namespace
 
 grpc::ChannelArguments ClientArguments() {
@@ -41,12 +66,38 @@ grpc::ChannelArguments ClientArguments() {
   return arguments;
 }
 
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& endpoint, const cluster::Credentials* credentials,
+                                           const grpc::ChannelArguments& arguments) {
+  if (credentials == nullptr) return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = credentials->ca;
+  tls.pem_private_key = credentials->key;
+  tls.pem_cert_chain = credentials->cert;
+  return grpc::CreateCustomChannel(
+      endpoint,
+      grpc::CompositeChannelCredentials(
+          grpc::SslCredentials(tls),
+          grpc::MetadataCredentialsFromPlugin(std::make_unique<TokenPlugin>(credentials->own_token()))),
+      arguments);
+}
+
+std::shared_ptr<grpc::ServerCredentials> ServerCredentialsOf(const cluster::Credentials* credentials) {
+  if (credentials == nullptr) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  tls.pem_root_certs = credentials->ca;
+  tls.pem_key_cert_pairs.push_back({credentials->key, credentials->cert});
+  return grpc::SslServerCredentials(tls);
+}
+
 void ConfigureServer(grpc::ServerBuilder& builder) {
   SetBoth([&](const char* name, int value) { builder.AddChannelArgument(name, value); });
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxFrameBytes));
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMillis / 2);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMillis);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMillis);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsAConnection);
 }
 
 // The codes are the same numbers.

@@ -12,7 +12,9 @@
 #include "metrics/exporter.h"
 #include "metrics/process_load.h"
 #include "runner/key_table.h"
+#include "runner/security.h"
 #include "runner/train_args.h"
+#include "wire/certificate.h"
 #include "worker/dry_run.h"
 #include "worker/infer_run.h"
 #include "worker/job.h"
@@ -62,15 +64,13 @@ int RunVerb(Job& job) {
 absl::StatusOr<cluster::ClusterSpec> PlaceOf(const runner::TrainArgs& args) {
   if (args.verb != runner::Verb::kTrain || args.dry_run) return cluster::ClusterSpec{};
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
-  ASSIGN_OR_RETURN(const bool insecure, config.Bool("runner.security.insecure", false));
-  ASSIGN_OR_RETURN(cluster::ClusterSpec place,
-                   cluster::ReadEnvironment(cluster::ProcessEnvironment(), insecure || args.insecure
-                                                                               ? cluster::Network::kTrusted
-                                                                               : cluster::Network::kLoopbackOnly));
+  ASSIGN_OR_RETURN(const cluster::Access access, runner::ReadSecurity(config, args));
+  ASSIGN_OR_RETURN(cluster::ClusterSpec place, cluster::ReadEnvironment(cluster::ProcessEnvironment(), access));
   RETURN_IF_ERROR(cluster::CheckAvailable(place));
   if (place.role == cluster::Role::kServer)
     return absl::InvalidArgumentError(
         "the environment says that this process is a server: start it with regatta train");
+  if (place.credentials != nullptr) RETURN_IF_ERROR(wire::CheckCertificate(*place.credentials));
   return place;
 }
 

@@ -305,7 +305,7 @@ class LaunchTest(ProgramTest):
                 self.assertIn(word, err)
                 self.assertFalse((self.folder / "log").exists())
         _, err = self.run_launch("--server_num=1", "--worker_num=1", "--", "true", code=2, env={"REGATTA_TLS_KEY": "k"})
-        self.assertIn("REGATTA_TLS_KEY", err)
+        self.assertIn("REGATTA_TLS_CERT", err)
 
     def test_fleetrun_runs_scripts(self):
         self.write("train.py", "import os, sys\nprint(sys.argv[1:], os.environ['TRAINING_ROLE'])\n")

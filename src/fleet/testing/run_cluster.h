@@ -19,6 +19,7 @@ struct ClusterOptions {
   WorkerOptions worker;  // servers, rank and workers are filled in
   std::string load;
   std::chrono::duration<double> worker_timeout{10};
+  std::shared_ptr<const cluster::Credentials> credentials = nullptr;  // the servers'
 };
 
 // Runs `fn` in every worker, expects that it and every server end well.
@@ -31,7 +32,8 @@ inline void RunCluster(const ClusterOptions& options, const std::function<absl::
     auto server = server::PsServer::Start({.listen = {"127.0.0.1:0"},
                                            .workers = options.workers,
                                            .load = options.load,
-                                           .worker_timeout = options.worker_timeout});
+                                           .worker_timeout = options.worker_timeout,
+                                           .credentials = options.credentials});
     ASSERT_TRUE(server.ok()) << server.status();
     base.servers.push_back({(*server)->endpoints(), {}});
     servers.push_back(*std::move(server));
