@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "server/local_saves.h"
 
@@ -37,7 +38,12 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& folder
     journal->job_.reset();
     journal->entries_.clear();
     RETURN_IF_ERROR(LocalSaves(folder).RemoveAll());
-    RETURN_IF_ERROR(base::RemoveTree(LogFolder(folder)));
+    // Put aside in one step: lanes that outlived their job's log would be done again for the next job.
+    const std::string aside = LogFolder(folder) + ".ended";
+    RETURN_IF_ERROR(base::RemoveTree(aside));
+    RETURN_IF_ERROR(base::RenameDurably(LogFolder(folder), aside));
+    RETURN_IF_ERROR(base::Failpoint("log.forget"));
+    RETURN_IF_ERROR(base::RemoveTree(aside));
     RETURN_IF_ERROR(journal->OpenJob());
   }
   return journal;
@@ -81,7 +87,8 @@ absl::Status Journal::Write(const ps::JournalEntry& entry) {
   const std::string bytes = entry.SerializeAsString();
   const std::string_view body(bytes);
   ASSIGN_OR_RETURN(const uint64_t index, job_->Append({&body, 1}));
-  return ack_ == Ack::kSynced ? job_->Sync(index) : absl::OkStatus();
+  if (ack_ == Ack::kSynced) RETURN_IF_ERROR(job_->Sync(index));
+  return base::Failpoint("journal.written");
 }
 
 absl::StatusOr<uint64_t> Journal::Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {

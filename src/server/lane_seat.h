@@ -3,6 +3,7 @@
 // Thread-safety: the lock is held while a request changes tables.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/mutex.h"
@@ -19,8 +20,8 @@ struct LaneSeat {
     return incarnation == worker_incarnation && id <= done;
   }
   void Note(uint64_t worker_incarnation, uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    done = incarnation == worker_incarnation ? std::max(done, id) : id;  // the log may repeat what a checkpoint has
     incarnation = worker_incarnation;
-    done = id;
   }
 };
 

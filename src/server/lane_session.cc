@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/failpoint.h"
 #include "wire/packing.h"
 
 namespace regatta::server {
@@ -123,6 +124,7 @@ LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
   base::MutexLock lock(seat.mu);
   if (repeated_ == 0 && seat.Did(worker_.incarnation, id)) return Done(id);
   Reply reply = DispatchChange(frame);
+  RETURN_IF_ERROR(base::Failpoint("lane.applied"));
   // The first frames of a step of sync have done nothing yet: they come again with the last.
   const bool whole = !part_open_ || job_.stage(lane_) == nullptr;
   if (reply.ok() && whole) seat.Note(worker_.incarnation, id);
@@ -157,8 +159,13 @@ LaneSession::Reply LaneSession::DispatchChange(wire::FrameReader& frame) {
 
 // What is logged has been checked, and is not applied yet.
 absl::StatusOr<uint64_t> LaneSession::Log() {
-  if (repeated_ != 0) return repeated_;
-  return job_.Log(lane_, worker_, *request_);
+  if (repeated_ != 0) {
+    RETURN_IF_ERROR(base::Failpoint("lane.replay"));
+    return repeated_;
+  }
+  ASSIGN_OR_RETURN(const uint64_t index, job_.Log(lane_, worker_, *request_));
+  RETURN_IF_ERROR(base::Failpoint("lane.logged"));
+  return index;
 }
 
 // In sync a training pull of step t sees all steps before t, on this lane as on every other.

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "absl/strings/str_join.h"
+#include "base/failpoint.h"
 #include "metrics/process_load.h"
 #include "server/job_metrics.h"
 #include "server/job_status.h"
@@ -192,6 +193,7 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context));
   while (stream->Read(&request)) {
     const grpc::ByteBuffer reply = session.Answer(request);
+    RETURN_IF_ERROR(base::Failpoint("lane.reply"));
     request.Clear();
     if (!stream->Write(reply)) break;
   }

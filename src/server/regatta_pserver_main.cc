@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string_view>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/freed_memory.h"
 #include "base/standard_output.h"
@@ -165,6 +167,12 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   FLAGS_logtostderr = true;
   FLAGS_log_year_in_prefix = false;  // I0318 21:47:01.298220 …, as scripts expect it
+  if (const char* failpoints = std::getenv("REGATTA_FAILPOINTS"); failpoints != nullptr) {
+    if (const absl::Status status = regatta::base::ArmFailpoints(failpoints); !status.ok()) {
+      std::fprintf(stderr, "regatta: error: REGATTA_FAILPOINTS: %s\n", std::string(status.message()).c_str());
+      return 2;
+    }
+  }
   regatta::cluster::ClearProxyVariables();
   regatta::wire::LogThroughGlog();
   return regatta::base::ExitCodeOf(regatta::server::Main(argc, argv));

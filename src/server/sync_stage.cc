@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "base/failpoint.h"
+
 namespace regatta::server {
 namespace {
 
@@ -104,7 +106,8 @@ void SyncStage::ApplyCompleteLocked() {
   while (failure_.ok()) {
     const auto it = staged_.find(next_);
     if (it == staged_.end() || !CompleteLocked(it->second)) break;
-    failure_ = ApplyLocked(it->second, next_);
+    failure_ = base::Failpoint("step.complete");
+    if (failure_.ok()) failure_ = ApplyLocked(it->second, next_);
     staged_.erase(it);
     ++next_;
     applied = true;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/crc32c.h"
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/hash.h"
 
@@ -54,9 +55,14 @@ absl::StatusOr<End> EndMark::Read(const std::string& path) {
 }
 
 absl::StatusOr<EndMark> EndMark::Open(const std::string& path, const End& end) {
+  const Copy copy = Whole(end);
   const auto bytes = base::ReadFile(path, kPage);
-  if (!bytes.ok() || bytes->size() != kPage)
-    RETURN_IF_ERROR(base::WriteFileAtomically(path, std::string(kPage, '\0')));  // all of it has room on the disk
+  if (!bytes.ok() || bytes->size() != kPage) {
+    std::string first(kPage, '\0');  // all of it has room on the disk
+    for (size_t i = 0; i < kCopies; ++i) std::memcpy(first.data() + i * kStride, &copy, sizeof copy);
+    RETURN_IF_ERROR(base::WriteFileAtomically(path, first));
+    RETURN_IF_ERROR(base::Failpoint("log.end"));
+  }
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return base::ErrnoStatus("cannot open", path);
   void* const page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -64,10 +70,7 @@ absl::StatusOr<EndMark> EndMark::Open(const std::string& path, const End& end) {
   close(fd);
   if (page == MAP_FAILED) return failed;
   EndMark mark(page, end);
-  for (size_t i = 0; i < kCopies; ++i) {
-    const Copy copy = Whole(end);
-    std::memcpy(static_cast<char*>(page) + i * kStride, &copy, sizeof copy);
-  }
+  for (size_t i = 0; i < kCopies; ++i) std::memcpy(static_cast<char*>(page) + i * kStride, &copy, sizeof copy);
   return mark;
 }
 

@@ -255,9 +255,9 @@ absl::Status PushLog::Sync(uint64_t index) {
     // What the disk has lost once it will not be told again: no later fsync may claim it.
     if (!status.ok()) failure_ = status;
     if (status.ok()) durable_ = std::max(durable_, target);
+    // The last one may have got more records since.
     for (Segment& segment : segments_)
-      if (status.ok() && &segment != &segments_.back() &&
-          std::find(paths.begin(), paths.end(), segment.path) != paths.end())
+      if (status.ok() && !paths.empty() && std::find(paths.begin(), paths.end() - 1, segment.path) != paths.end() - 1)
         segment.synced = true;
     synced_.NotifyAll();
   }

@@ -1,0 +1,422 @@
+// One worker of a job whose pushes can be counted afterwards. In async every (rank, number) has rows of its own, pushed
+// once with a gradient that makes them exactly 1, and once added to: 0 is lost, 2 was done twice. In sync all workers
+// push the same rows step after step, and every pull must see exactly the steps before it. A dense parameter grows by
+// 1 with every push. What is acknowledged goes to a file of the worker's own, outside of the fault's path.
+// SIGTERM ends the pushes; then the workers meet, and each reads its rows back.
+#include <fcntl.h>
+#include <glog/logging.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <numeric>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "base/command_line.h"
+#include "base/file.h"
+#include "base/grouped_keys.h"
+#include "client/grpc_client.h"
+
+namespace regatta::fault {
+namespace {
+
+enum Exit : int { kExact = 0, kWrong = 1, kUsage = 2, kJobFailed = 3 };
+
+constexpr int kDense = 64;           // parameters; the even ones are pushed, the odd ones added to
+constexpr uint64_t kGroups = 7;      // of rows in sync: step t touches group t % kGroups
+constexpr size_t kCheckKeys = 4096;  // read back at a time
+constexpr uint64_t kMostKeys = uint64_t{1} << 20;
+constexpr uint64_t kMostPushes = uint64_t{1} << 32;
+
+volatile sig_atomic_t stopped = 0;
+
+struct Args {
+  std::vector<std::string> servers;
+  uint32_t rank = 0;
+  uint32_t workers = 1;
+  uint64_t count = kMostPushes;
+  uint64_t keys = 8;
+  int dim = 4;
+  uint32_t lanes = 2;
+  size_t in_flight = 8;
+  std::string mode = "async";
+  std::string ack;
+  std::string acks;
+  uint64_t incarnation = 0;
+  double wait = 60;
+  double pause = 0;
+  bool check = false;
+};
+
+absl::StatusOr<std::string> Parse(int argc, const char* const* argv, Args& args) {
+  CLI::App app{"A worker whose pushes can be counted afterwards.", "ledger"};
+  app.footer(
+      "Exit codes: 0 every row is exact, 1 rows were lost, doubled or wrong, 2 wrong arguments, 3 the job failed; it "
+      "is left as a killed worker leaves it, and --check with the same --incarnation looks at what it had been told.");
+  app.add_option("--servers", args.servers, "host:port,...")->delimiter(',')->required();
+  app.add_option("--rank", args.rank)->capture_default_str();
+  app.add_option("--workers", args.workers)->check(CLI::Range(1u, 64u))->capture_default_str();
+  app.add_option("--count", args.count, "pushes; otherwise until SIGTERM")->check(CLI::Range(uint64_t{1}, kMostPushes));
+  app.add_option("--keys", args.keys, "of a push")->check(CLI::Range(uint64_t{1}, kMostKeys))->capture_default_str();
+  app.add_option("--dim", args.dim, "floats of a row")->check(CLI::Range(1, 4096))->capture_default_str();
+  app.add_option("--lanes", args.lanes, "to a server, besides the dense one")->capture_default_str();
+  app.add_option("--in_flight", args.in_flight, "pushes that are not acknowledged yet; async")
+      ->check(CLI::Range(size_t{1}, size_t{4096}))
+      ->capture_default_str();
+  app.add_option("--mode", args.mode)->check(CLI::IsMember({"async", "sync"}))->capture_default_str();
+  app.add_option("--ack", args.ack, "memory, logged, synced; the server's default otherwise");
+  app.add_option("--acks", args.acks, "file that gets a line for every acknowledged push")->required();
+  app.add_option("--incarnation", args.incarnation, "of this worker; the process id otherwise");
+  app.add_option("--wait", args.wait, "seconds for a server that is away")->capture_default_str();
+  app.add_option("--pause", args.pause, "seconds between pushes")->capture_default_str();
+  app.add_flag("--check", args.check, "push nothing: read back what the file of acknowledgements tells of; async");
+  ASSIGN_OR_RETURN(const std::string help, base::ParseWords(app, argc, argv));
+  if (args.incarnation == 0) args.incarnation = static_cast<uint64_t>(getpid());
+  if (args.check && args.mode != "async") return absl::InvalidArgumentError("ledger: --check is for --mode async");
+  return help;
+}
+
+client::ClientOptions OptionsOf(const Args& args) {
+  client::ClientOptions options;
+  for (const std::string& server : args.servers) options.servers.push_back({{server}, {}});
+  options.worker.set_rank(args.rank);
+  options.worker.set_incarnation(args.incarnation);
+  options.worker.set_where(absl::StrCat("ledger, pid ", getpid()));
+  options.job.set_mode(args.mode);
+  options.job.set_workers(args.workers);
+  options.job.set_sparse_lanes(args.lanes);
+  options.job.set_nan_policy("abort");
+  options.job.set_on_worker_loss("fail");
+  options.job.set_ack(args.ack);
+  options.wait_timeout = std::chrono::duration<double>(args.wait);
+  // A gradient of -1 at a learning rate of 1 adds 1.
+  const table::RuleConfig rule{.name = "sgd", .learning_rate = 1};
+  const table::InitializerConfig zeros{.name = "zeros", .a = 0, .b = 0};
+  for (const char* name : {"pushed", "added"}) {
+    table::SparseTableConfig table;
+    table.name = name;
+    table.dim = args.dim;
+    table.rule = rule;
+    table.init = zeros;
+    options.tables.sparse.push_back(table);
+  }
+  options.tables.dense.parameters.push_back({"count", {kDense}, zeros});
+  options.tables.dense.rule = rule;
+  return options;
+}
+
+// A line for every acknowledged push, which is there when this process is killed.
+class AckFile {
+ public:
+  static absl::StatusOr<AckFile> Open(const std::string& path) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) return base::ErrnoStatus("cannot open", path);
+    return AckFile(path, fd);
+  }
+  AckFile(AckFile&& other) noexcept : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+  ~AckFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  absl::Status Note(uint64_t number) {
+    const std::string line = absl::StrCat(number, "\n");
+    if (write(fd_, line.data(), line.size()) == static_cast<ssize_t>(line.size())) return absl::OkStatus();
+    return base::ErrnoStatus("cannot write", path_);
+  }
+  static absl::StatusOr<std::vector<uint64_t>> Read(const std::string& path) {
+    ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
+    std::vector<uint64_t> numbers;
+    for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      uint64_t number = 0;
+      if (!absl::SimpleAtoi(line, &number)) return absl::DataLossError(absl::StrCat(path, ": '", line, "'"));
+      numbers.push_back(number);
+    }
+    return numbers;
+  }
+
+ private:
+  AckFile(const std::string& path, int fd) : path_(path), fd_(fd) {}
+  std::string path_;
+  int fd_;
+};
+
+// What the rows came to.
+struct Count {
+  uint64_t rows = 0;
+  uint64_t lost = 0;
+  uint64_t doubled = 0;
+  uint64_t wrong = 0;  // anything else
+  uint64_t extra = 0;  // there, though they were not acknowledged
+
+  void Add(float value, uint64_t expected, bool acknowledged = true) {
+    const auto want = static_cast<float>(expected);
+    if (value == want) {
+      extra += acknowledged ? 0 : 1;
+    } else if (!acknowledged && value == 0) {
+      return;
+    } else if (value >= 0 && value < want && value == static_cast<float>(static_cast<uint64_t>(value))) {
+      ++lost;
+    } else if (value > want && value == static_cast<float>(static_cast<uint64_t>(value))) {
+      ++doubled;
+    } else {
+      ++wrong;
+    }
+  }
+  bool exact() const { return lost + doubled + wrong == 0; }
+};
+
+class Ledger {
+ public:
+  Ledger(const Args& args, client::GrpcClient& client, AckFile acks)
+      : args_(args), client_(client), acks_(std::move(acks)), ones_(args.keys * static_cast<size_t>(args.dim), 1.0f) {
+    minus_ones_.assign(ones_.size(), -1.0f);
+    dense_grad_.assign(kDense, 0.0f);
+    dense_difference_.assign(kDense, 0.0f);
+    for (size_t i = 0; i < kDense; ++i)
+      (i % 2 == 0 ? dense_grad_[i] : dense_difference_[i]) = i % 2 == 0 ? -1.0f : 1.0f;
+  }
+
+  absl::Status RunAsync();
+  absl::Status RunSync();
+  absl::Status Check();
+  const Count& count() const { return count_; }
+  uint64_t pushes() const { return pushes_; }
+
+ private:
+  // Distinct for every (rank, number); in sync rank and number are those of the group.
+  std::vector<base::Key> KeysOf(uint64_t rank, uint64_t number) const {
+    std::vector<base::Key> keys(args_.keys);
+    std::iota(keys.begin(), keys.end(), (rank + 1) << 53 | number << 20);
+    return keys;
+  }
+  void SendAsync(uint64_t number, client::Call& call);
+  bool GoesOn() const { return stopped == 0 && pushes_ < args_.count; }
+  // The pushes of every worker, when all are done.
+  absl::StatusOr<std::vector<uint64_t>> Meet(const std::string& name, uint64_t pushes);
+  absl::Status ReadBack(std::span<const base::Key> keys, base::StepKind kind, uint64_t step, std::vector<float>* pushed,
+                        std::vector<float>* added);
+  absl::Status CheckPushes(const std::vector<uint64_t>& numbers, bool acknowledged);
+  absl::Status CheckDense(uint64_t least, uint64_t most, bool adds);
+
+  const Args& args_;
+  client::GrpcClient& client_;
+  AckFile acks_;
+  std::vector<float> ones_, minus_ones_;
+  std::vector<float> dense_grad_, dense_difference_;
+  uint64_t pushes_ = 0;
+  Count count_;
+};
+
+void Ledger::SendAsync(uint64_t number, client::Call& call) {
+  const base::GroupedKeys keys(KeysOf(args_.rank, number));
+  base::TableGrads tables[2];
+  for (int i = 0; i < 2; ++i) {
+    tables[i].keys = keys.view();
+    tables[i].keys.table = i;
+    tables[i].grads = {(i == 0 ? minus_ones_ : ones_).data(), args_.dim, args_.dim};
+  }
+  const base::DenseGrad dense{0, dense_grad_};
+  base::StepGrads grads;
+  grads.step = number;
+  grads.samples = 1;
+  grads.tables = {&tables[0], 1};
+  grads.dense = {&dense, 1};
+  client_.Push(grads, call);
+  client_.PushDense(grads, call);
+  client_.Add({&tables[1], 1}, call);
+  client_.AddDense(dense_difference_, call);
+}
+
+absl::Status Ledger::RunAsync() {
+  struct Push {
+    uint64_t number = 0;
+    client::Call call;
+  };
+  std::deque<std::unique_ptr<Push>> flight;
+  const auto take = [&]() -> absl::Status {
+    RETURN_IF_ERROR(flight.front()->call.Wait());
+    RETURN_IF_ERROR(acks_.Note(flight.front()->number));
+    flight.pop_front();
+    return absl::OkStatus();
+  };
+  while (GoesOn()) {
+    if (flight.size() >= args_.in_flight) RETURN_IF_ERROR(take());
+    flight.push_back(std::make_unique<Push>());
+    flight.back()->number = pushes_++;
+    SendAsync(flight.back()->number, flight.back()->call);
+    if (args_.pause > 0) usleep(static_cast<useconds_t>(args_.pause * 1e6));
+  }
+  while (!flight.empty()) RETURN_IF_ERROR(take());
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("pushed", pushes_));
+  std::vector<uint64_t> numbers(pushes_);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  RETURN_IF_ERROR(CheckPushes(numbers, true));
+  const uint64_t total = std::accumulate(all.begin(), all.end(), uint64_t{0});
+  RETURN_IF_ERROR(CheckDense(total, total, true));
+  return Meet("checked", 0).status();
+}
+
+absl::Status Ledger::RunSync() {
+  client::Call call, pushes;
+  client_.BeginPass({0, 0, base::StepKind::kTrain}, call);
+  RETURN_IF_ERROR(call.Wait());
+  std::vector<float> pushed, dense_values(kDense);
+  for (; GoesOn(); ++pushes_) {
+    const uint64_t step = pushes_;
+    const std::vector<base::Key> keys = KeysOf(0, step % kGroups);
+    client_.PullDense({0, step, base::StepKind::kTrain}, dense_values, call);
+    RETURN_IF_ERROR(ReadBack(keys, base::StepKind::kTrain, step, &pushed, nullptr));
+    RETURN_IF_ERROR(call.Wait());
+    for (const float value : pushed) count_.Add(value, step / kGroups);
+    for (size_t i = 0; i < kDense; i += 2) count_.Add(dense_values[i], step);
+    RETURN_IF_ERROR(pushes.Wait());
+    if (step > 0) RETURN_IF_ERROR(acks_.Note(step - 1));
+    const base::GroupedKeys grouped(keys);
+    base::TableGrads table;
+    table.keys = grouped.view();
+    table.grads = {minus_ones_.data(), args_.dim, args_.dim};
+    const base::DenseGrad dense{0, dense_grad_};
+    base::StepGrads grads;
+    grads.step = step;
+    grads.samples = 1;
+    grads.tables = {&table, 1};
+    grads.dense = {&dense, 1};
+    client_.Push(grads, pushes);
+    client_.PushDense(grads, pushes);
+    if (args_.pause > 0) usleep(static_cast<useconds_t>(args_.pause * 1e6));
+  }
+  client_.LeavePass({0, pushes_, base::StepKind::kTrain}, pushes);
+  RETURN_IF_ERROR(pushes.Wait());
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("pushed", pushes_));
+  const uint64_t steps = *std::max_element(all.begin(), all.end());
+  for (uint64_t group = 0; group < kGroups; ++group) {
+    RETURN_IF_ERROR(ReadBack(KeysOf(0, group), base::StepKind::kInfer, 0, &pushed, nullptr));
+    count_.rows += args_.keys;
+    for (const float value : pushed) count_.Add(value, (steps + kGroups - 1 - group) / kGroups);
+  }
+  RETURN_IF_ERROR(CheckDense(steps, steps, false));
+  return Meet("checked", 0).status();
+}
+
+absl::Status Ledger::Check() {
+  ASSIGN_OR_RETURN(std::vector<uint64_t> acknowledged, AckFile::Read(args_.acks));
+  std::sort(acknowledged.begin(), acknowledged.end());
+  pushes_ = acknowledged.size();
+  RETURN_IF_ERROR(CheckPushes(acknowledged, true));
+  std::vector<uint64_t> others;
+  const uint64_t end = (acknowledged.empty() ? 0 : acknowledged.back() + 1) + args_.in_flight + 1;
+  for (uint64_t number = 0; number < end; ++number)
+    if (!std::binary_search(acknowledged.begin(), acknowledged.end(), number)) others.push_back(number);
+  RETURN_IF_ERROR(CheckPushes(others, false));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("looked", pushes_));
+  const uint64_t total = std::accumulate(all.begin(), all.end(), uint64_t{0});
+  RETURN_IF_ERROR(CheckDense(total, total + all.size() * (args_.in_flight + 1), true));
+  return Meet("checked", 0).status();
+}
+
+absl::StatusOr<std::vector<uint64_t>> Ledger::Meet(const std::string& name, uint64_t pushes) {
+  ASSIGN_OR_RETURN(const auto payloads,
+                   client_.Gather(name, absl::StrCat(pushes), client::GrpcClient::Reply::kPayloads));
+  std::vector<uint64_t> all;
+  for (const auto& [rank, payload] : payloads) {
+    uint64_t number = 0;
+    if (!absl::SimpleAtoi(payload, &number)) return absl::DataLossError(absl::StrCat("'", name, "' gave ", payload));
+    all.push_back(number);
+  }
+  if (all.size() != args_.workers)
+    return absl::DataLossError(absl::StrCat("'", name, "' gave what ", all.size(), " workers brought"));
+  return all;
+}
+
+absl::Status Ledger::ReadBack(std::span<const base::Key> keys, base::StepKind kind, uint64_t step,
+                              std::vector<float>* pushed, std::vector<float>* added) {
+  const base::GroupedKeys grouped(std::vector<base::Key>(keys.begin(), keys.end()));
+  std::vector<base::TableKeys> tables;
+  std::vector<base::RowsView<float>> rows;
+  for (std::vector<float>* out : {pushed, added}) {
+    if (out == nullptr) continue;
+    out->assign(keys.size() * static_cast<size_t>(args_.dim), -7.0f);
+    tables.push_back(grouped.view());
+    tables.back().table = out == pushed ? 0 : 1;
+    rows.push_back({out->data(), args_.dim, args_.dim});
+  }
+  client::Call call;
+  client_.Pull({0, step, kind}, tables, rows, call);
+  return call.Wait();
+}
+
+absl::Status Ledger::CheckPushes(const std::vector<uint64_t>& numbers, bool acknowledged) {
+  std::vector<base::Key> keys;
+  std::vector<float> pushed, added;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const std::vector<base::Key> more = KeysOf(args_.rank, numbers[i]);
+    keys.insert(keys.end(), more.begin(), more.end());
+    if (keys.size() < kCheckKeys && i + 1 < numbers.size()) continue;
+    RETURN_IF_ERROR(ReadBack(keys, base::StepKind::kInfer, 0, &pushed, &added));
+    count_.rows += 2 * keys.size();
+    for (const std::vector<float>* values : {&pushed, &added})
+      for (const float value : *values) count_.Add(value, 1, acknowledged);
+    keys.clear();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Ledger::CheckDense(uint64_t least, uint64_t most, bool adds) {
+  std::vector<float> values(kDense);
+  client::Call call;
+  client_.PullDense({0, 0, base::StepKind::kInfer}, values, call);
+  RETURN_IF_ERROR(call.Wait());
+  for (size_t i = 0; i < kDense; ++i) {
+    if (i % 2 == 1 && !adds) {
+      count_.Add(values[i], 0);
+    } else if (values[i] < static_cast<float>(least)) {
+      ++count_.lost;
+    } else if (values[i] > static_cast<float>(most)) {
+      ++count_.doubled;
+    }
+  }
+  return absl::OkStatus();
+}
+
+int Fail(const absl::Status& status, Exit code) {
+  std::fprintf(stderr, "ledger: error: %s\n", std::string(status.message()).c_str());
+  return code;
+}
+
+int Main(int argc, char** argv) {
+  Args args;
+  const auto help = Parse(argc, argv, args);
+  if (!help.ok()) return Fail(help.status(), kUsage);
+  if (!help->empty()) {
+    std::fputs(help->c_str(), stdout);
+    return 0;
+  }
+  signal(SIGTERM, [](int) { stopped = 1; });
+  auto acks = AckFile::Open(args.acks);
+  if (!acks.ok()) return Fail(acks.status(), kUsage);
+  auto client = client::GrpcClient::Connect(OptionsOf(args));
+  if (!client.ok()) return Fail(client.status(), kJobFailed);
+  Ledger ledger(args, **client, *std::move(acks));
+  const absl::Status status = args.check ? ledger.Check() : args.mode == "sync" ? ledger.RunSync() : ledger.RunAsync();
+  if (!status.ok()) _exit(Fail(status, kJobFailed));  // no goodbye: the servers would forget the job
+  (*client)->Goodbye(absl::OkStatus());
+  uint64_t reconnects = 0;
+  for (int server = 0; server < (*client)->servers(); ++server)
+    reconnects += (*client)->traffic(server).reconnects.value();
+  const Count& count = ledger.count();
+  std::printf("rank %u pushes %lu rows %lu lost %lu doubled %lu wrong %lu extra %lu reconnects %lu\n", args.rank,
+              ledger.pushes(), count.rows, count.lost, count.doubled, count.wrong, count.extra, reconnects);
+  return count.exact() ? kExact : kWrong;
+}
+
+}  // namespace
+}  // namespace regatta::fault
+
+int main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  google::InitGoogleLogging(argv[0]);
+  return regatta::fault::Main(argc, argv);
+}
