@@ -30,8 +30,7 @@ class ServerProcess {
   ServerProcess(const std::string& program, const std::function<std::vector<std::string>(int port)>& arguments) {
     auto lease = launch::PortLease::Take();
     CHECK(lease.ok()) << lease.status();
-    const int port = lease->port();
-    lease->Release();
+    const int port = lease_.emplace(*std::move(lease)).port();
     endpoint_ = "127.0.0.1:" + std::to_string(port);
     std::vector<std::string> words = arguments(port);
     words.insert(words.begin(), program);
