@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,7 @@ class ServerProcess {
   }
 
  private:
+  std::optional<launch::PortLease> lease_;
   std::string endpoint_;
   pid_t pid_ = -1;
 };
