@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,18 +21,20 @@ namespace regatta::bench {
 
 class ServerProcess {
  public:
-  // A parameter server.
-  explicit ServerProcess(int workers)
+  // A parameter server; `more` are further flags.
+  explicit ServerProcess(int workers, const std::vector<std::string>& more = {})
       : ServerProcess((Here().parent_path().parent_path() / "bin" / "regatta-pserver").string(), [=](int port) {
-          return std::vector<std::string>{"--port=" + std::to_string(port), "--ports_num=1", "--ports_num_for_sparse=0",
-                                          "--num_gradient_servers=" + std::to_string(workers)};
+          std::vector<std::string> words = {"--port=" + std::to_string(port), "--ports_num=1",
+                                            "--ports_num_for_sparse=0",
+                                            "--num_gradient_servers=" + std::to_string(workers)};
+          words.insert(words.end(), more.begin(), more.end());
+          return words;
         }) {}
   // Any other program that listens on the port that its arguments name.
   ServerProcess(const std::string& program, const std::function<std::vector<std::string>(int port)>& arguments) {
     auto lease = launch::PortLease::Take();
     CHECK(lease.ok()) << lease.status();
-    const int port = lease->port();
-    lease->Release();
+    const int port = lease_.emplace(*std::move(lease)).port();
     endpoint_ = "127.0.0.1:" + std::to_string(port);
     std::vector<std::string> words = arguments(port);
     words.insert(words.begin(), program);
@@ -70,6 +73,7 @@ class ServerProcess {
   }
 
  private:
+  std::optional<launch::PortLease> lease_;
   std::string endpoint_;
   pid_t pid_ = -1;
 };

@@ -1,9 +1,11 @@
-// CTR-DNN with servers against the embedded tables, on the same cores: what the cluster costs where it gives nothing.
+// CTR-DNN with servers against the embedded tables, on the same cores: what the cluster costs where it gives nothing,
+// and what TLS costs on top.
 #include <thread>
 
 #include "bench/e2e/workload.h"
 #include "bench/measure.h"
 #include "bench/server_process.h"
+#include "server/credentials_folder.h"
 
 namespace regatta::bench {
 namespace {
@@ -55,6 +57,28 @@ bool Sync(const std::string& data, const std::string& folder, int rounds) {
   return Print(row);
 }
 
+// What TLS costs: both jobs are alike but for it.
+bool Guarded(const std::string& data, const std::string& folder, int rounds) {
+  PinTo(2);
+  cluster::CredentialsArgs args;
+  args.folder = folder + "/credentials";
+  args.hosts = {"127.0.0.1"};
+  CHECK_EQ(server::MakeCredentials(args), absl::OkStatus());
+  const cluster::CredentialFiles files = server::FilesIn(args.folder);
+  ServerProcess open(1), guarded(1, cluster::CredentialFlags(files));
+  cluster::ClusterSpec place = WorkerOf(guarded.endpoint(), 0, 1);
+  place.network = cluster::Network::kGuarded;
+  place.credentials = cluster::LoadCredentials(files).value();
+  TemporaryFolder folders[2];
+  Workload clear(folders[0].path(), InMode("async", CtrDnnYaml(data, 2)), 2, WorkerOf(open.endpoint(), 0, 1));
+  Workload tls(folders[1].path(), InMode("async", CtrDnnYaml(data, 2)), 2, place);
+  clear.Pass();
+  tls.Pass();
+  return Print(Compare(
+      "server + worker of 2 threads (async) over TLS with a token / in the clear", "samples/s", 0.75, rounds,
+      [&] { return tls.Pass(); }, [&] { return clear.Pass(); }));
+}
+
 bool Main(Extent extent) {
   const bool quick = extent == Extent::kQuick;
   const int samples = quick ? 60'000 : 200'000, rounds = quick ? 5 : 11;
@@ -64,6 +88,7 @@ bool Main(Extent extent) {
   bool ok = Async(data, folder.path(), rounds, 1);
   ok &= Async(data, folder.path(), rounds, 2);
   ok &= Sync(data, folder.path(), rounds);
+  ok &= Guarded(data, folder.path(), rounds);
   return ok;
 }
 

@@ -147,6 +147,7 @@ grpc::ByteBuffer Bytes(size_t count) {
 // A stream that answers requests of one size with replies of another and looks at neither.
 class BareService final : public wire::RawService {
  public:
+  BareService() : RawService([](const grpc::ServerContext&) { return grpc::Status::OK; }) {}
   grpc::Status RawLane(grpc::ServerContext*, wire::LaneStream* stream) override {
     const grpc::ByteBuffer reply = Bytes(kReplyBytes);
     grpc::ByteBuffer request;

@@ -157,9 +157,9 @@ void PushDuringCut(table::SparseTable& table, const std::string& size, int round
     return speed;
   };
   bench::Print(
-      bench::Compare("sparse push, keeping old rows for a cut, " + size, "M rows/s", 0.5, rounds, first, push));
+      bench::Compare("sparse push, keeping old rows for a cut, " + size, "M rows/s", 0.3, rounds, first, push));
   bench::Print(bench::Compare("sparse push, rows kept already, " + size, "M rows/s", 0.8, rounds, later, push));
-  bench::Print(bench::Compare("sparse push, changes tracked, " + size, "M rows/s", 0.9, rounds, tracked, push));
+  bench::Print(bench::Compare("sparse push, changes tracked, " + size, "M rows/s", 0.85, rounds, tracked, push));
 }
 
 void LookupRows(uint64_t rows, int rounds) {

@@ -153,6 +153,17 @@ TEST_F(RegattaMain, TrainIsAServerInTheServersRole) {
                                              regatta_, " train -m c.yaml -o runner.security.insecure=True"));
   EXPECT_TRUE(absl::StartsWith(by_yaml.text, "regatta-pserver\n<--role-from-environment>\n<--insecure>\n<-->\n"))
       << by_yaml.text;
+  // Credentials are checked here and passed on as paths, those of the YAML and of the flags; variables stay variables.
+  EXPECT_TRUE(
+      absl::StrContains(Shell(absl::StrCat(kServer, regatta_, " train -m c.yaml --tls_key=k")).text, "--tls_ca"));
+  for (const char* name : {"t", "c", "k", "a"}) std::ofstream(absl::StrCat(folder_, "/", name)) << std::string(64, 'x');
+  for (const char* name : {"t", "k"}) fs::permissions(absl::StrCat(folder_, "/", name), fs::perms(0600));
+  const Outcome guarded =
+      Shell(absl::StrCat(kServer, "REGATTA_TLS_CERT=c ", regatta_,
+                         " train -m c.yaml --token_file=t -o runner.security.tls_key=k -o runner.security.tls_ca=a"));
+  EXPECT_TRUE(absl::StrContains(guarded.text, absl::StrCat("\n<--token_file=", fs::canonical(folder_).string(),
+                                                           "/t>\n<--tls_key=", fs::canonical(folder_).string(), "/k>")))
+      << guarded.text;
   const Outcome worker =
       Shell(absl::StrCat(kServer, "TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID=1 ", regatta_, " train -m c.yaml"));
   EXPECT_EQ(worker.text, "regatta-train\n<train>\n<-m>\n<c.yaml>\n");

@@ -96,6 +96,10 @@ TEST(TrainArgs, TheResumeCommandIsWhatWasTypedQuotedForAShell) {
   args.insecure = true;
   args.metrics_port = 9100;
   EXPECT_EQ(ResumeCommand(args), "regatta train -m c.yaml --insecure --metrics_port=9100 --resume");
+  args.insecure = false;
+  args.credentials = {.token = "c/token", .ca = "my ca"};
+  EXPECT_EQ(ResumeCommand(args),
+            "regatta train -m c.yaml --token_file=c/token --tls_ca='my ca' --metrics_port=9100 --resume");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ class JobStatusTest : public testing::Test {
   ps::FrameHeader Ask(LaneSession& session, ps::Verb verb, uint64_t step) {
     ps::FrameHeader header;
     header.set_verb(verb);
+    header.set_id(++id_);
     header.set_step(step);
     header.set_samples(1);
     ps::Section* section = header.add_sections();
@@ -44,6 +45,7 @@ class JobStatusTest : public testing::Test {
 
   std::unique_ptr<HostedJob> job_ = SmallJob(Mode::kAsync, 2);
   const base::GroupedKeys keys_{{1, 2, 3, 4}};
+  uint64_t id_ = 0;
 };
 
 TEST_F(JobStatusTest, StalenessIsTheUpdatesSinceThePull) {

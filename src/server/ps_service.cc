@@ -141,8 +141,10 @@ absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request)
                                                     absl::StrJoin(differences, "; ")));
 }
 
-grpc::Status PsService::Connect(grpc::ServerContext*, const ps::ConnectRequest* request, ps::ConnectReply* reply) {
+grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,
+                                ps::ConnectReply* reply) {
   const auto join = [&]() -> absl::Status {
+    if (request->worker().rank() == 0) RETURN_IF_ERROR(CheckFirstWorker(guard_.Of(*context)));
     ASSIGN_OR_RETURN(HostedJob* const job, JoinJob(*request));
     RETURN_IF_ERROR(job->roster().Join(ToIdentity(request->worker())));
     reply->set_incarnation(incarnation_);

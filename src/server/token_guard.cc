@@ -44,6 +44,13 @@ absl::Status CheckStanding(Standing standing, ps::Verb verb) {
       "loads) REGATTA_ADMIN_TOKEN_FILE as the servers have it"));
 }
 
+absl::Status CheckFirstWorker(Standing standing) {
+  if (standing == Standing::kAdmin) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      "worker 0 saves and loads whole tables, which needs the admin token: give it REGATTA_ADMIN_TOKEN_FILE as the "
+      "servers have it");
+}
+
 TokenGuard::TokenGuard(std::shared_ptr<const cluster::Credentials> credentials)
     : credentials_(std::move(credentials)) {}
 

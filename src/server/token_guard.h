@@ -23,6 +23,8 @@ enum class Standing : uint8_t { kStranger, kWorker, kAdmin };
 bool IsAdminVerb(ps::Verb verb);
 // PERMISSION_DENIED, saying what to do, where `standing` is not enough for it.
 absl::Status CheckStanding(Standing standing, ps::Verb verb);
+// The same of worker 0, which saves and loads for all: told when it comes, not after its first epoch.
+absl::Status CheckFirstWorker(Standing standing);
 
 class TokenGuard {
  public:

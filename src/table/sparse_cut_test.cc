@@ -250,7 +250,7 @@ void WaitsUntil(const std::function<void(SparseTable&)>& free) {
     EXPECT_TRUE(Push(*table, keys).ok());
     done = true;
   });
-  while (table->writes_that_wait() == 0) std::this_thread::yield();
+  while (table->writes_that_wait() == 0 && !done) std::this_thread::yield();
   EXPECT_FALSE(done);
   EXPECT_LE(table->old_row_bytes(), bound);
   std::vector<float> out(1000 * kDim);

@@ -1,9 +1,9 @@
 // A table of rows by 64-bit key, in 1024 virtual shards: an accessor (what a row is) over a store (where rows are).
 // Thread-safety: Pull, Push, Add, Assign, ForEachRow, Load, the counters and the cut are concurrent, but nothing that
 // writes rows may be under way during BeginCut; a row is read and updated whole (row-atomic). Clear waits for the
-// others to leave, shard by shard. Invariants: a row's optimizer state follows its weights in the same block; no row
-// pointer outlives its shard's lock; a row's initial value is a function of (seed, table, key), never of arrival order;
-// a pull creates nothing.
+// others to leave, shard by shard.
+// Invariants: a row's optimizer state follows its weights in the same block; no row pointer outlives its shard's lock;
+// a row's initial value is a function of (seed, table, key), never of arrival order; a pull creates nothing.
 #pragma once
 
 #include <atomic>

@@ -106,6 +106,7 @@ class LaunchTest(ProgramTest):
         listen = self.write("listen.py", "import os, socket\n"
                             "if os.environ['TRAINING_ROLE'] == 'PSERVER':\n"
                             "    s = socket.socket()\n"
+                            "    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do\n"
                             "    s.bind((os.environ['POD_IP'], int(os.environ['PADDLE_PORT'])))\n"
                             "    s.listen()\n")
         taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(20)]
@@ -297,7 +298,7 @@ class LaunchTest(ProgramTest):
                            (("--server_num=1", "--worker_num=1"), "nothing to run"),
                            (("--server_num=1", "--worker_num=1", "--", "no_such_program"), "no_such_program"),
                            (("--server_num=1", "--worker_num=1", "no_such.py"), "no_such.py"),
-                           (("--max_restarts=1", "--server_num=1", "--worker_num=1", "true"), "not available yet"),
+                           (("--max_restarts=-1", "--server_num=1", "--worker_num=1", "true"), "--max_restarts"),
                            (("--hosts=a,b", "--", "train"), "not available yet"),
                            (("--collective", "--", "train"), "not available yet")):
             for program in ("launch", "fleetrun"):

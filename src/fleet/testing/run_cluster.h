@@ -19,7 +19,8 @@ struct ClusterOptions {
   WorkerOptions worker;  // servers, rank and workers are filled in
   std::string load;
   std::chrono::duration<double> worker_timeout{10};
-  std::shared_ptr<const cluster::Credentials> credentials = nullptr;  // the servers'
+  std::shared_ptr<const cluster::Credentials> credentials = nullptr;   // the servers'
+  std::shared_ptr<const cluster::Credentials> first_worker = nullptr;  // where it has others than `worker`
 };
 
 // Runs `fn` in every worker, expects that it and every server end well.
@@ -47,6 +48,7 @@ inline void RunCluster(const ClusterOptions& options, const std::function<absl::
     workers.emplace_back([&, rank] {
       WorkerOptions mine = base;
       mine.rank = rank;
+      if (rank == 0 && options.first_worker != nullptr) mine.credentials = options.first_worker;
       auto worker = Worker::Start(mine);
       absl::Status& result = results[static_cast<size_t>(rank)];
       result = worker.status();

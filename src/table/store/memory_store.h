@@ -1,9 +1,9 @@
 // Rows in memory by key, in 1024 shards over one arena. The unit is the batch: Visit walks its keys in blocks, with
 // the index lines and rows of later blocks on their way while a block is worked on.
-// Thread-safety: everything but Clear's caller may be concurrent with everything, and no walk that makes rows may be
-// under way during BeginCut; a row is visited by one thread at a time, because the visit happens under its shard's
-// lock. Invariants: locks are taken in ascending order of shards; a row's memory never moves; a born row is given to
-// its visitor before anyone else sees it, also when the walk ends with an error.
+// Thread-safety: everything but Clear's caller may be concurrent with everything, but no walk that makes rows may be
+// under way during BeginCut; a row is visited by one thread at a time, because that happens under its shard's lock.
+// Invariants: locks are taken in ascending order of shards; a row's memory never moves; a born row is given to its
+// visitor before anyone else sees it, also when the walk ends with an error.
 //
 // Epochs. Every cut begins a new epoch. A walk that makes rows (Missing::kCreate: it is going to write what it visits)
 // puts the present epoch into the meta words of its rows while a cut is in progress, and at all times when changes are

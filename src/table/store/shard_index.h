@@ -43,10 +43,7 @@ class ShardIndex {
   static uint32_t WithEpoch(uint32_t meta, uint8_t epoch) { return (meta & ~uint32_t{0xff00}) | uint32_t{epoch} << 8; }
 
   // 0 when the key has no row.
-  uint32_t Find(uint64_t hash, base::Key key) const {
-    const Place place = Locate(hash, key);
-    return place.bucket->handle[place.slot];
-  }
+  uint32_t Find(uint64_t hash, base::Key key) const { return Locate(hash, key).handle; }
 
   // Handle (0 when the key has no row) and meta word, which may be written where there is a row.
   struct Entry {
@@ -55,7 +52,7 @@ class ShardIndex {
   };
   Entry FindEntry(uint64_t hash, base::Key key) {
     const Place place = Locate(hash, key);
-    return {place.bucket->handle[place.slot], &const_cast<Bucket*>(place.bucket)->meta[place.slot]};
+    return {place.handle, &const_cast<Bucket*>(place.bucket)->meta[place.slot]};
   }
 
   // The key must not be there. Grows first where needed.
@@ -92,7 +89,8 @@ class ShardIndex {
  private:
   struct Place {
     const Bucket* bucket;
-    int slot;  // whose handle is 0 when the key has no row
+    int slot;
+    uint32_t handle;  // 0 when the key has no row
   };
   Place Locate(uint64_t hash, base::Key key) const {
     const Bucket* buckets = buckets_.load(std::memory_order_relaxed);
@@ -104,9 +102,10 @@ class ShardIndex {
                              (bucket.key[2] == key) << 2 | (bucket.key[3] == key) << 3;
       if (match != 0) [[likely]] {
         // An empty entry may show key 0, but only behind the true one: then its handle says 0 = not here.
-        return {&bucket, __builtin_ctz(match)};
+        const int slot = __builtin_ctz(match);
+        return {&bucket, slot, bucket.handle[slot]};
       }
-      if (bucket.handle[kSlots - 1] == 0) return {&bucket, kSlots - 1};
+      if (bucket.handle[kSlots - 1] == 0) return {&bucket, kSlots - 1, 0};
     }
   }
 

@@ -1,0 +1,351 @@
+// A server that comes back: by its log, by its checkpoint and the log behind it, and what it then answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "base/failpoint.h"
+#include "base/grouped_keys.h"
+#include "server/hosted_job.h"
+#include "server/journal.h"
+#include "server/keeper.h"
+#include "server/lane_session.h"
+#include "server/local_saves.h"
+#include "table/checkpoint/test_folder.h"
+
+namespace regatta::server {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr int kDim = 2;
+constexpr int kDense = 3;
+constexpr int kSparseLane = 0;
+constexpr int kDenseLane = 1;
+
+Identity Worker(int rank, uint64_t incarnation = 7) { return {rank, incarnation, "here"}; }
+
+JobSpec Spec(Mode mode, int workers) {
+  JobSpec spec;
+  spec.mode = mode;
+  spec.workers = workers;
+  table::SparseTableConfig sparse;
+  sparse.name = "t";
+  sparse.dim = kDim;
+  sparse.rule.name = "adagrad";
+  spec.tables.sparse.push_back(sparse);
+  spec.tables.dense.rule.name = "adam";
+  spec.tables.dense.parameters = {{"w", {kDense}, {}}};
+  return spec;
+}
+
+// A server's life: what Kill leaves is what its disk has.
+class Life {
+ public:
+  Life(const std::string& folder, const JobSpec& spec) {
+    auto opened = Journal::Open(folder);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    journal_ = *std::move(opened);
+    std::unique_ptr<TableShare> tables = TableShare::Create(spec.tables, {0, 1}).value();
+    ps::ServerState state;
+    if (journal_->entries().empty()) {
+      ps::JournalEntry entry;
+      entry.mutable_job()->set_protocol(1);
+      EXPECT_TRUE(journal_->Write(entry).ok());
+    } else if (auto saved = LocalSaves(folder).LoadNewest(spec.tables, {0, 1}); saved.ok() && saved->has_value()) {
+      tables = std::move((*saved)->tables);
+      state = std::move((*saved)->state);
+    }
+    auto job = HostedJob::Create(spec, std::move(tables), journal_.get(), state);
+    status_ = job.status();
+    if (job.ok()) job_ = *std::move(job);
+  }
+
+  const absl::Status& status() const { return status_; }
+  HostedJob& job() { return *job_; }
+  Journal& journal() { return *journal_; }
+
+  // A push of key → gradient, or of the dense block; the code of its answer.
+  int Push(int rank, uint64_t id, uint64_t step, const std::map<base::Key, float>& grads, bool more = false) {
+    std::vector<base::Key> keys;
+    for (const auto& [key, grad] : grads) keys.push_back(key);
+    const base::GroupedKeys grouped(keys);
+    ps::FrameHeader header = Header(ps::PUSH, id, step);
+    header.set_more(more);
+    ps::Section* section = header.add_sections();
+    section->set_keys(static_cast<uint32_t>(keys.size()));
+    section->set_width(kDim);
+    std::string body(reinterpret_cast<const char*>(grouped.keys().data()), keys.size() * sizeof(base::Key));
+    for (const base::Key key : grouped.keys())
+      for (int i = 0; i < kDim; ++i) Append(body, grads.at(key));
+    return Ask(rank, kSparseLane, header, body);
+  }
+  int PushDense(int rank, uint64_t id, uint64_t step, float grad) {
+    std::string body;
+    for (int i = 0; i < kDense; ++i) Append(body, grad);
+    return Ask(rank, kDenseLane, Header(ps::PUSH_DENSE, id, step), body);
+  }
+
+  using Rows = std::map<base::Key, std::vector<float>>;
+  Rows rows() {
+    Rows rows;
+    for (uint32_t shard = 0; shard < base::kVirtualShards; ++shard)
+      job_->sparse(0).ForEachRow(shard, [&](base::Key key, std::span<const float> row) {
+        rows[key] = {row.begin(), row.end()};
+      });
+    const std::span<const float> dense = job_->dense().Values();
+    rows[~base::Key{0}] = {dense.begin(), dense.end()};
+    for (int i = 0; i < job_->dense().state_count(); ++i) {
+      const std::span<const float> state = job_->dense().State(i);
+      rows[~base::Key{1} - static_cast<base::Key>(i)] = {state.begin(), state.end()};
+    }
+    return rows;
+  }
+
+ private:
+  static ps::FrameHeader Header(ps::Verb verb, uint64_t id, uint64_t step) {
+    ps::FrameHeader header;
+    header.set_verb(verb);
+    header.set_id(id);
+    header.set_step(step);
+    header.set_samples(1);
+    return header;
+  }
+  static void Append(std::string& body, float value) {
+    body.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  int Ask(int rank, int lane, const ps::FrameHeader& header, const std::string& body) {
+    wire::FrameWriter writer(header, body.size());
+    writer.Append(body.data(), body.size());
+    grpc::ByteBuffer request = writer.Finish();
+    auto& session = sessions_[{rank, lane}];
+    if (session == nullptr) session = std::make_unique<LaneSession>(*job_, Worker(rank), lane);
+    grpc::ByteBuffer reply = session->Answer(request);
+    wire::FrameReader frame(reply);
+    EXPECT_TRUE(frame.Open().ok());
+    return frame.header().code();
+  }
+
+  absl::Status status_;
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<HostedJob> job_;
+  std::map<std::pair<int, int>, std::unique_ptr<LaneSession>> sessions_;
+};
+
+class RecoveryTest : public testing::Test {
+ protected:
+  ~RecoveryTest() override { base::ArmFailpoints("").IgnoreError(); }
+  std::unique_ptr<Life> Begin(Mode mode, int workers) {
+    spec_ = Spec(mode, workers);
+    auto life = std::make_unique<Life>(folder_.path(), spec_);
+    for (int rank = 0; rank < workers; ++rank) EXPECT_TRUE(life->job().roster().Join(Worker(rank)).ok());
+    return life;
+  }
+  std::unique_ptr<Life> Again() { return std::make_unique<Life>(folder_.path(), spec_); }
+
+  table::TestFolder folder_;
+  JobSpec spec_;
+};
+
+TEST_F(RecoveryTest, ComesBackWithEveryPushAndDoesNoneTwice) {
+  auto life = Begin(Mode::kAsync, 2);
+  for (uint64_t i = 1; i <= 20; ++i) {
+    EXPECT_EQ(life->Push(static_cast<int>(i % 2), i, i, {{i % 5, 1.0f}, {100 + i, 0.5f}}), 0);
+    EXPECT_EQ(life->PushDense(static_cast<int>(i % 2), i, i, 0.25f), 0);
+  }
+  const Life::Rows before = life->rows();
+  life.reset();
+  life = Again();
+  EXPECT_EQ(life->rows(), before);
+  EXPECT_EQ(life->job().roster().Check(Worker(1)), absl::OkStatus()) << "workers need not join again";
+  EXPECT_EQ(life->Push(0, 20, 20, {{0, 1.0f}, {120, 0.5f}}), 0) << "sent again, because its answer was lost";
+  EXPECT_EQ(life->Push(1, 7, 7, {{2, 1.0f}}), 0);
+  EXPECT_EQ(life->rows(), before);
+  EXPECT_EQ(life->Push(1, 21, 21, {{2, 1.0f}}), 0);
+  EXPECT_NE(life->rows(), before);
+}
+
+TEST_F(RecoveryTest, AStepOfSyncIsAppliedWholeOrNotAtAll) {
+  auto life = Begin(Mode::kSync, 2);
+  EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}), 0);
+  EXPECT_EQ(life->Push(1, 1, 0, {{1, 2.0f}, {2, 1.0f}}), 0);
+  const Life::Rows one = life->rows();
+  EXPECT_EQ(life->Push(0, 2, 1, {{1, 1.0f}}), 0) << "staged, and acknowledged";
+  life.reset();
+  life = Again();
+  EXPECT_EQ(life->rows(), one);
+  EXPECT_EQ(life->Push(0, 2, 1, {{1, 1.0f}}), 0) << "answered as done";
+  EXPECT_EQ(life->Push(1, 2, 1, {{1, 3.0f}}), 0);
+  const Life::Rows two = life->rows();
+  EXPECT_NE(two, one);
+  life.reset();
+  EXPECT_EQ(Again()->rows(), two);
+}
+
+TEST_F(RecoveryTest, APushOfSeveralFramesBeginsAnewWithItsFirst) {
+  auto life = Begin(Mode::kSync, 1);
+  EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}, /*more=*/true), 0);
+  life.reset();
+  life = Again();
+  EXPECT_EQ(life->rows().size(), 3u) << "the dense parameters and their states";
+  EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}, /*more=*/true), 0);
+  EXPECT_EQ(life->Push(0, 2, 0, {{2, 1.0f}}), 0);
+  const Life::Rows before = life->rows();
+  EXPECT_TRUE(before.contains(1) && before.contains(2));
+  life.reset();
+  EXPECT_EQ(Again()->rows(), before);
+}
+
+TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
+  for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
+    table::TestFolder folder;
+    const JobSpec spec = Spec(mode, 2);
+    auto life = std::make_unique<Life>(folder.path(), spec);
+    life->journal().SetSegmentBytes(1000);
+    for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(life->job().roster().Join(Worker(rank)).ok());
+    uint64_t id = 0;
+    const auto train = [&](int steps) {
+      for (int i = 0; i < steps; ++i, ++id) {
+        for (int rank = 0; rank < 2; ++rank) {
+          EXPECT_EQ(life->Push(rank, id + 1, id, {{id % 7, 1.0f}, {id, 0.5f + static_cast<float>(rank)}}), 0);
+          EXPECT_EQ(life->PushDense(rank, id + 1, id, 0.125f), 0);
+        }
+      }
+    };
+    for (int round = 0; round < 4; ++round) {
+      auto keeper = Keeper::Start(life->job(), life->journal(), {});
+      ASSERT_TRUE(keeper.ok()) << keeper.status();
+      train(10);
+      ASSERT_EQ((*keeper)->Save(), absl::OkStatus());
+      train(3);
+      EXPECT_EQ(life->Push(0, id + 1, id, {{1, 1.0f}}), 0) << "in sync, half a step that the cut does not have";
+      ASSERT_EQ((*keeper)->Save(), absl::OkStatus());
+      EXPECT_EQ(life->Push(1, id + 1, id, {{1, 1.0f}}), 0);
+      EXPECT_EQ(life->PushDense(0, id + 1, id, 1), 0);
+      EXPECT_EQ(life->PushDense(1, id + 1, id, 1), 0);
+      ++id;
+      train(2);
+      const Life::Rows before = life->rows();
+      keeper->reset();
+      life.reset();
+      life = std::make_unique<Life>(folder.path(), spec);
+      ASSERT_EQ(life->status(), absl::OkStatus());
+      EXPECT_EQ(life->rows(), before) << Name(mode) << ", round " << round;
+    }
+    // The newest checkpoint is damaged: the one before it, and the log, are enough.
+    const Life::Rows before = life->rows();
+    life.reset();
+    std::map<uint64_t, std::string> saves;
+    for (const auto& entry : fs::directory_iterator(folder.path() + "/checkpoint"))
+      saves[std::stoull(entry.path().filename())] = entry.path();
+    ASSERT_EQ(saves.size(), 2u);
+    fs::resize_file(saves.rbegin()->second + "/data-000", 20);
+    life = std::make_unique<Life>(folder.path(), spec);
+    ASSERT_EQ(life->status(), absl::OkStatus());
+    EXPECT_EQ(life->rows(), before) << Name(mode);
+  }
+}
+
+// Pushes go on while checkpoints are written; afterwards the disk has them all.
+TEST_F(RecoveryTest, ChangesGoOnWhileACheckpointIsWritten) {
+  auto life = Begin(Mode::kAsync, 4);
+  auto keeper = Keeper::Start(life->job(), life->journal(), {}).value();
+  std::vector<std::thread> workers;
+  for (int rank = 0; rank < 4; ++rank) {
+    workers.emplace_back([&, rank] {
+      LaneSession session(life->job(), Worker(rank), kSparseLane);
+      for (uint64_t i = 1; i <= 300; ++i) {
+        ps::FrameHeader header;
+        header.set_verb(ps::PUSH);
+        header.set_id(i);
+        header.set_step(i);
+        header.set_samples(1);
+        ps::Section* section = header.add_sections();
+        section->set_keys(1);
+        section->set_width(kDim);
+        const base::Key key = static_cast<base::Key>(rank) * 1000 + i % 50;
+        const float grads[kDim] = {1, 1};
+        wire::FrameWriter writer(header, sizeof key + sizeof grads);
+        writer.Append(&key, sizeof key);
+        writer.Append(grads, sizeof grads);
+        grpc::ByteBuffer request = writer.Finish();
+        session.Answer(request);
+      }
+    });
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(keeper->Save(), absl::OkStatus());
+  for (std::thread& worker : workers) worker.join();
+  const Life::Rows before = life->rows();
+  EXPECT_EQ(before.size(), 4 * 50 + 3u);
+  keeper.reset();
+  life.reset();
+  EXPECT_EQ(Again()->rows(), before);
+}
+
+TEST_F(RecoveryTest, ACheckpointThatFailsLeavesAllAsItWas) {
+  auto life = Begin(Mode::kAsync, 1);
+  auto keeper = Keeper::Start(life->job(), life->journal(), {}).value();
+  EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
+  ASSERT_EQ(keeper->Save(), absl::OkStatus());
+  EXPECT_EQ(life->Push(0, 2, 2, {{2, 1.0f}}), 0);
+  for (const char* point : {"keeper.cut=error", "file.write=enospc", "file.fsync=error", "file.rename=error"}) {
+    ASSERT_TRUE(base::ArmFailpoints(point).ok());
+    EXPECT_FALSE(keeper->Save().ok()) << point;
+    ASSERT_TRUE(base::ArmFailpoints("").ok());
+    EXPECT_EQ(life->Push(0, 3, 3, {{3, 1.0f}}), 0) << point;
+  }
+  const Life::Rows before = life->rows();
+  ASSERT_EQ(keeper->Save(), absl::OkStatus());
+  keeper.reset();
+  life.reset();
+  EXPECT_EQ(Again()->rows(), before);
+}
+
+TEST_F(RecoveryTest, WhoTakesPartAndWhereTheyMetIsRemembered) {
+  auto life = Begin(Mode::kAsync, 2);
+  const auto never = [] { return false; };
+  std::thread other([&] { EXPECT_TRUE(life->job().rendezvous().Meet(1, "here", 0, "b", {}, never).ok()); });
+  EXPECT_TRUE(life->job().rendezvous().Meet(0, "here", 0, "a", {}, never).ok());
+  other.join();
+  life->job().roster().Leave(Worker(1));
+  life.reset();
+  life = Again();
+  const auto again = life->job().rendezvous().Meet(0, "here", 0, "a", {}, never);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(**again, (Rendezvous::Payloads{{0, "a"}, {1, "b"}})) << "one whose answer was lost asks again";
+  EXPECT_FALSE(life->job().roster().Expected(1));
+  EXPECT_TRUE(life->job().roster().Expected(0));
+  EXPECT_TRUE(life->job().rendezvous().Meet(0, "here", 1, "c", {}, never).ok()) << "worker 1 is not waited for";
+}
+
+TEST_F(RecoveryTest, AJobThatHasEndedIsForgotten) {
+  auto life = Begin(Mode::kAsync, 1);
+  EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
+  life->job().End();
+  life.reset();
+  EXPECT_EQ(Again()->rows().size(), 3u) << "the dense parameters and their states";
+}
+
+TEST_F(RecoveryTest, TheFolderBelongsToOneServer) {
+  auto life = Begin(Mode::kAsync, 1);
+  const auto second = Journal::Open(folder_.path());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(folder_.path()));
+}
+
+TEST_F(RecoveryTest, ALogThatIsGoneIsNotTakenForAnEmptyOne) {
+  auto life = Begin(Mode::kAsync, 1);
+  EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
+  ASSERT_EQ(Keeper::Start(life->job(), life->journal(), {}).value()->Save(), absl::OkStatus());
+  life.reset();
+  for (const auto& entry : fs::directory_iterator(folder_.path() + "/log"))
+    if (entry.path().filename().string().starts_with("lane")) fs::remove(entry.path());
+  EXPECT_EQ(Again()->status().code(), absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace regatta::server
