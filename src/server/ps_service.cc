@@ -189,6 +189,7 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
     return absl::InvalidArgumentError(absl::StrCat("there is no lane ", hello.lane()));
   // Twice as many as it needs: a worker that reconnects may be faster than the end of its old connection.
   RETURN_IF_ERROR(opening.Greet(static_cast<int>(hello.worker().rank()), 2 * hosted->spec().lanes.lanes()));
+  hosted->roster().Reached(ToIdentity(hello.worker()));
   ps::FrameHeader welcome;
   welcome.set_id(hello.id());
   if (!stream->Write(wire::FrameWriter(welcome, 0).Finish())) return absl::OkStatus();

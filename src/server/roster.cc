@@ -93,6 +93,15 @@ void Roster::Lose(int rank, const std::string& why) {
   Changed();
 }
 
+void Roster::Reached(const Identity& id) {
+  base::MutexLock lock(mu_);
+  if (id.rank < 0 || id.rank >= workers()) return;
+  Member& member = members_[static_cast<size_t>(id.rank)];
+  if (member.id.incarnation != id.incarnation) return;
+  member.heard = std::chrono::steady_clock::now();
+  member.broken.reset();
+}
+
 void Roster::Suspect(const Identity& id) {
   base::MutexLock lock(mu_);
   if (id.rank < 0 || id.rank >= workers()) return;

@@ -53,6 +53,8 @@ class Roster {
   bool stopping() const { return stopping_; }
   void Leave(const Identity& id);
   void Lose(int rank, const std::string& why);
+  // The worker has opened a lane: it lives.
+  void Reached(const Identity& id);
   // One of the worker's connections broke: it is lost unless it is heard again soon.
   void Suspect(const Identity& id);
   // Loses everyone who is here and has not been heard for `limit`, or not since a connection broke a little ago.

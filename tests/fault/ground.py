@@ -65,9 +65,10 @@ class Process:
 class Server:
     """A parameter server with a data_dir, which can be started again and again on its port."""
 
-    def __init__(self, ground, index, workers, data_dir=None, port=None):
+    def __init__(self, ground, index, workers, data_dir=None, log_limit=None):
         self.ground, self.index, self.workers = ground, index, workers
-        self.port = port or free_port()
+        self.log_limit = log_limit  # MB
+        self.port = free_port()
         self.data_dir = data_dir or ground.folder / f"data{index}"
         self.process = None
 
@@ -77,9 +78,9 @@ class Server:
 
     def start(self, failpoints="", wait=True):
         command = [BIN / "regatta", "pserver", "--port", self.port, "--ports_num_for_sparse", 0,
-                   "--num_gradient_servers", self.workers]
-        if self.data_dir != "none":
-            command += ["--data_dir", self.data_dir]
+                   "--num_gradient_servers", self.workers, "--data_dir", self.data_dir]
+        if self.log_limit:
+            command += ["--log_limit", self.log_limit]
         self.process = Process(self.ground, f"server{self.index}", command, {"REGATTA_FAILPOINTS": failpoints})
         if wait and not self.listens():
             raise Fault(f"server {self.index} does not start: {self.process.log()[-1500:]}")
@@ -98,6 +99,12 @@ class Server:
 
     def kill(self):
         self.process.kill()
+
+    def sleep(self, seconds):
+        """As a machine that swaps, or a debugger, lets it sleep."""
+        self.process.popen.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.process.popen.send_signal(signal.SIGCONT)
 
 
 class Ledger(Process):

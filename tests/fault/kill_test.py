@@ -12,16 +12,11 @@ class KillTest(unittest.TestCase):
         self.assertGreater(count["reconnects"], 0)
 
     def test_every_step_of_sync_is_whole_and_once(self):
-        count = trials.kill(random.Random(2), 4, "sync", ledger=("--keys", 20, "--lanes", 2))
+        count = trials.kill(random.Random(2), 3, "sync", ledger=("--keys", 20, "--lanes", 2))
         self.assertGreater(count["pushes"], 20)
 
-    def test_a_crash_at_every_failpoint_of_a_push(self):
-        for name in trials.FAILPOINTS:
-            with self.subTest(name):
-                self.assertGreaterEqual(trials.failpoint(random.Random(3), 1, name)["crashes"], 1, name)
-
-    def test_a_job_that_ended_is_forgotten_whole(self):
-        trials.end(random.Random(4), 2)
+    def test_a_job_that_has_ended_is_forgotten_whole(self):
+        self.assertGreater(trials.end(random.Random(4), 2)["crashes"], 0)
 
 
 if __name__ == "__main__":

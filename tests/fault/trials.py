@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 from ground import BIN, PATIENCE, SOURCE, TOOLS, Fault, Ground, Ledger, Process, Proxy, Server
@@ -24,9 +25,9 @@ class Job:
     """Servers, and ledgers that push until they are told to stop."""
 
     def __init__(self, ground, servers=2, workers=2, mode="async", ack="", proxies=None, ledger=(), failpoints="",
-                 data_dir=None):
+                 data_dir=None, log_limit=None):
         self.ground, self.mode = ground, mode
-        self.servers = [Server(ground, i, workers, data_dir).start(failpoints) for i in range(servers)]
+        self.servers = [Server(ground, i, workers, data_dir, log_limit).start(failpoints) for i in range(servers)]
         self.proxies = [Proxy(ground, server.endpoint, *proxies(i)) for i, server in enumerate(self.servers)] \
             if proxies else []
         to = [end.endpoint for end in self.proxies or self.servers]
@@ -70,8 +71,10 @@ def draw_ledger(rng, mode="async"):
 def kill(rng, cycles, mode="async", ack="", ledger=None, pushes=50):
     """Servers are killed with -9 under load, at random moments, and started again."""
     with Ground() as ground:
-        job = Job(ground, rng.choice([1, 2, 3]), rng.choice([1, 2]), mode, ack, ledger=ledger or draw_ledger(rng, mode))
+        job = Job(ground, rng.choice([1, 2, 3]), rng.choice([1, 2]), mode, ack, ledger=ledger or draw_ledger(rng, mode),
+                  log_limit=rng.choice([None, 1]))
         job.begins()
+        made = Count(kills=0, sleeps=0)
         for cycle in range(cycles):
             if rng.random() < 0.8:
                 job.moves(rng.randint(1, pushes))
@@ -81,11 +84,17 @@ def kill(rng, cycles, mode="async", ack="", ledger=None, pushes=50):
             server = rng.choice(job.servers)
             if not server.process.running():
                 continue  # the job is over
+            if rng.random() < 0.1:
+                server.sleep(rng.uniform(0, 3))
+                made.add({"sleeps": 1})
+                continue
             server.kill()
+            made.add({"kills": 1})
             time.sleep(rng.choice([0, 0, rng.uniform(0, 0.5)]))
             server.start(wait=rng.random() < 0.8)
         job.stop()
-        return job.ends()
+        made.add(job.ends())
+        return made
 
 
 def kill_sync(rng, cycles):
@@ -100,50 +109,65 @@ def kill_large(rng, cycles):
                 ledger=("--keys", 9000, "--dim", 512, "--lanes", 1, "--in_flight", 2, "--pause", 0.3))
 
 
-# The failpoint, its most hits before the crash, what of the job it needs.
+# A failpoint that a running job passes: its most hits before the crash, and what of the job it needs.
+SHORT_LOG = {"log_limit": 1, "ledger": ("--keys", 400)}  # checkpoints come often
 FAILPOINTS = {
     "log.write": (2000, {}),
     "log.segment": (4, {}),  # a log's first record after a start begins a segment
     "log.fsync": (300, {"ack": "synced"}),
-    "journal.written": (3, {}),
     "lane.logged": (1000, {}),
     "lane.applied": (1000, {}),
     "lane.reply": (1000, {}),
     "lane.replay": (500, {}),
     "step.complete": (200, {"mode": "sync"}),
+    "keeper.cut": (3, SHORT_LOG),
+    "keeper.written": (3, SHORT_LOG),
+    "keeper.dropped": (2, SHORT_LOG),
+    "log.drop": (10, SHORT_LOG),
+    "save.data": (3, SHORT_LOG),
+    "save.manifest": (3, SHORT_LOG),
+    "save.switch": (3, SHORT_LOG),
+    "file.fsync": (20, SHORT_LOG),
+    "file.rename": (8, SHORT_LOG),
 }
 
 
-def failpoint(rng, cycles, name=None):
-    """The server crashes at a named place before or after a write, an acknowledgement, an update."""
-    name = name or rng.choice(list(FAILPOINTS))
-    most, needs = FAILPOINTS[name]
+def crash(job, spec):
+    """Whether the server has crashed where `spec` says."""
+    server = job.servers[0]
+    server.kill()
+    server.start(spec, wait=False)
+    end = time.monotonic() + 15
+    while server.process.running() and time.monotonic() < end:
+        time.sleep(0.005)
+    if not server.process.running() and server.process.popen.returncode != -9:
+        raise Fault(f"{spec}: the server ended with {server.process.popen.returncode}: {server.process.log()[-1500:]}")
+    return not server.process.running()
+
+
+def failpoint(rng, cycles, names=None, **needs):
+    """The server crashes at a named place before or after a write, an acknowledgement, an update, and within a
+    checkpoint. Without `names` one is drawn."""
+    if names is None:
+        name = rng.choice(list(FAILPOINTS))
+        needs = FAILPOINTS[name][1]
+        names = [name] * cycles
     with Ground() as ground:
-        job = Job(ground, 1, 2, ledger=draw_ledger(rng, needs.get("mode", "async")), **needs)
+        job = Job(ground, 1, 2, **{"ledger": draw_ledger(rng, needs.get("mode", "async")), **needs})
         job.begins()
-        server = job.servers[0]
-        crashes = 0
-        for _ in range(cycles):
-            server.kill()
-            server.start(f"{name}=crash@{rng.randint(1, most)}", wait=False)
-            end = time.monotonic() + 5
-            while server.process.running() and time.monotonic() < end:
-                time.sleep(0.005)
-            if server.process.running():
-                continue  # it was not that far yet
-            if server.process.popen.returncode != -9:
-                raise Fault(f"{name}: the server ended with {server.process.popen.returncode}: "
-                            f"{server.process.log()[-1500:]}")
-            crashes += 1
+        count = Count(crashes=0)
+        for name in names:
+            if crash(job, f"{name}=crash@{rng.randint(1, FAILPOINTS[name][0])}"):
+                count.add({"crashes": 1, name: 1})
             if rng.random() < 0.5:
-                server.start()
+                if not job.servers[0].process.running():
+                    job.servers[0].start()
                 job.moves(1)
-        if not server.process.running():
-            server.start()
+        if not job.servers[0].process.running():
+            job.servers[0].start()
         job.moves(3)
         job.stop()
-        count = job.ends()
-        count["crashes"] = crashes
+        count.add(job.ends())
         return count
 
 
@@ -152,7 +176,7 @@ def end(rng, cycles):
     count = Count()
     for _ in range(cycles):
         with Ground() as ground:
-            name, least, most = rng.choice([("log.drop", 1, 2), ("journal.written", 4, 5), ("log.segment", 5, 6)])
+            name, least, most = rng.choice([("log.drop", 1, 3), ("journal.written", 3, 6), ("log.segment", 5, 7)])
             job = Job(ground, 1, 1, ledger=("--count", 50), failpoints=f"{name}=crash@{rng.randint(least, most)}")
             server, ledger = job.servers[0], job.ledgers[0]
             while ledger.running():
@@ -221,3 +245,191 @@ def delay(rng, cycles):
                 job.proxies[0].say("cut")
         job.stop()
         return job.ends()
+
+
+def damage(rng, cycles):
+    """A byte, a page, a file of a killed server's data_dir is not what it was: the server says so and does not start, or
+    it has every acknowledged row."""
+    count = Count()
+    with Ground() as ground:
+        job = Job(ground, 1, 1, ledger=("--keys", 100, "--pause", 0.002), log_limit=rng.choice([None, 1]))
+        job.moves(rng.randint(300, 1500))
+        server, ledger = job.servers[0], job.ledgers[0]
+        server.kill()
+        ledger.kill()
+        whole = ground.folder / "whole"
+        shutil.copytree(server.data_dir, whole)
+        for _ in range(cycles):
+            shutil.rmtree(server.data_dir)
+            shutil.copytree(whole, server.data_dir)
+            what = spoil(rng, server.data_dir)
+            server.start(wait=False)
+            if not server.listens():
+                code, said = server.process.popen.returncode, server.process.log().splitlines()[-1]
+                if code not in (1, 2) or not said.startswith("regatta: error:"):
+                    raise Fault(f"{what}: the server ended with {code}: {server.process.log()[-1500:]}")
+                count.add({"detected": 1})
+                continue
+            check = Ledger(ground, 0, 1, [server.endpoint], "--keys", 100, "--check", name="check")
+            try:
+                seen = check.count()
+            except Fault as fault:
+                raise Fault(f"{what}: {fault}") from None
+            if seen["lost"] + seen["doubled"] + seen["wrong"]:
+                raise Fault(f"{what}: undetected, and the rows are {seen}")
+            server.kill()
+            count.add({"harmless": 1, "rows": seen["rows"]})
+    return count
+
+
+def spoil(rng, folder):
+    """Does one bad thing to one of the folder's files, and says which."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "LOCK")
+    path = rng.choice(files)
+    data = bytearray(path.read_bytes())
+    how = rng.choice(["flip", "flip", "truncate", "zero", "swap", "remove", "extend"])
+    at = rng.randrange(len(data)) if data else 0
+    if how == "flip" and data:
+        data[at] ^= 1 << rng.randrange(8)
+        path.write_bytes(data)
+    elif how == "truncate":
+        path.write_bytes(data[:at])
+    elif how == "zero":
+        data[at:at + 4096] = bytes(len(data[at:at + 4096]))
+        path.write_bytes(data)
+    elif how == "swap":
+        other = rng.choice(files)
+        data, bytes_of_other = path.read_bytes(), other.read_bytes()
+        path.write_bytes(bytes_of_other)
+        other.write_bytes(data)
+        how = f"swap with {other.relative_to(folder)}"
+    elif how == "remove":
+        path.unlink()
+    elif how == "extend":
+        path.write_bytes(data + rng.randbytes(rng.choice([1, 8, 32, 5000])))
+    return f"{how} {path.relative_to(folder)} at {at} of {len(data)}"
+
+
+def disk_full(rng, cycles):
+    """The disk of the data_dir fills up: the job ends with an error that names the folder, and with more room the server
+    has every row that it acknowledged."""
+    count = Count()
+    for _ in range(cycles):
+        with Ground() as ground:
+            disk = ground.folder / "disk"
+            disk.mkdir()
+            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "regatta", disk], check=False,
+                              capture_output=True).returncode != 0:
+                raise Skipped("a small disk cannot be mounted: this takes root")
+            ground.mounts.append(disk)
+            job = Job(ground, 1, 1, ledger=("--keys", rng.choice([20, 200])), data_dir=disk / "data",
+                      log_limit=rng.choice([None, 1]))
+            server, ledger = job.servers[0], job.ledgers[0]
+            code = ledger.ends()
+            server.kill()  # before it gives up the job
+            last = ledger.log().splitlines()[-1]
+            if code != 3 or "No space left" not in last or str(disk) not in last:
+                raise Fault(f"the worker ended with {code} and no clear word: {last}")
+            if rng.random() < 0.5:  # as long as it is full: it starts and serves, or says why not
+                server.start(wait=False)
+                if not server.listens() and "No space left" not in server.process.log():
+                    raise Fault(f"on a full disk: {server.process.log()[-1500:]}")
+                server.kill()
+            subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+            server.start()
+            check = Ledger(ground, 0, 1, [server.endpoint], *ledger.args[-2:], "--check", name="check")
+            seen = check.count()
+            if seen["lost"] + seen["doubled"] + seen["wrong"]:
+                raise Fault(f"rows: {seen}")
+            count.add({k: v for k, v in seen.items() if k != "rank"})
+            server.kill()
+    return count
+
+
+class Skipped(Exception):
+    pass
+
+
+class Training:
+    """A job of `regatta launch` in a folder of its own; sync, so that its bytes are known."""
+
+    def __init__(self, ground):
+        self.ground = ground
+        for i in range(2):
+            path = ground.folder / "train" / f"part-{i}.txt"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("".join((SAMPLE.read_text().splitlines(keepends=True) * 5)[i:]))
+        (ground.folder / "config.yaml").write_text(CONFIG.format(batch=10))
+
+    def launch(self, save, *more, log_limit=None):
+        command = [BIN / "regatta", "launch", "--server_num=2", "--worker_num=2", "--log_dir", f"log_{save}",
+                   "--max_restarts", 1000, "--", "train", "-m", "config.yaml", "-o", "runner.split_file_list=True", "-o",
+                   "runner.sync_mode=sync", "-o", "runner.epochs=3", "-o", f"runner.model_save_path={save}", *more]
+        return Process(self.ground, save, command, {"REGATTA_LOG_LIMIT": str(log_limit)} if log_limit else {})
+
+    def dump(self, save):
+        done = subprocess.run([BIN / "regatta", "checkpoint", "dump", save], cwd=self.ground.folder, env=self.ground.env,
+                              capture_output=True, check=True)
+        return done.stdout
+
+    def servers(self, process):
+        """The process ids of the servers as they are now."""
+        pids = {}
+        for line in process.log().splitlines():
+            if begun := re.match(r"  (server \d+): pid (\d+)", line) or re.search(
+                    r"(server \d+) \(pid \d+\).*started again as pid (\d+)", line):
+                pids[begun[1]] = int(begun[2])
+        return list(pids.values())
+
+
+def training(rng, cycles):
+    """A job of `regatta launch` whose servers are killed now and then saves the bytes that the undisturbed one saves."""
+    count = Count()
+    with Ground() as ground:
+        job = Training(ground)
+        straight = job.launch("straight")
+        if straight.ends() != 0:
+            raise Fault(f"the undisturbed job: {straight.log()[-1500:]}")
+        expected = job.dump("straight")
+        while count.get("kills", 0) < cycles:
+            save = f"killed{count.get('jobs', 0)}"
+            process = job.launch(save, log_limit=rng.choice([None, 1]))
+            end = time.monotonic() + PATIENCE
+            while "batch_id: 2" not in process.log():
+                if not process.running() or time.monotonic() > end:
+                    raise Fault(f"the job does not begin: {process.log()[-1500:]}")
+                time.sleep(0.01)
+            kills = 0
+            while process.running() and kills < min(4, cycles):
+                pid = rng.choice(job.servers(process))
+                try:
+                    os.kill(pid, 9)
+                    kills += 1
+                except ProcessLookupError:
+                    pass
+                time.sleep(rng.uniform(0, 2))
+            if process.ends() != 0:
+                raise Fault(f"the job failed: {process.log()[-3000:]}")
+            if job.dump(save) != expected:
+                raise Fault(f"after {kills} kills the save is another")
+            count.add({"jobs": 1, "kills": kills})
+    return count
+
+
+def spoiled(rng, cycles):
+    """A push log and a save are spoiled in every way, a thousand times as often, and opened in one process."""
+    count = Count()
+    for more in ([], ["--save", SOURCE / "tests" / "data" / "checkpoint_v1"]):
+        command = [TOOLS / "spoiler", "--cycles", 1000 * cycles, "--seed", rng.randrange(1 << 30), *more]
+        memory = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
+                              env={**os.environ, "TMPDIR": memory})
+        if done.returncode != 0:
+            raise Fault(f"{' '.join(map(str, command))}: {done.stdout[-1500:]}{done.stderr[-500:]}")
+        words = done.stdout.split()
+        count.add({"detected": int(words[1]), "harmless": int(words[3])})
+    return count
+
+
+TRIALS = {trial.__name__: trial
+          for trial in (kill, kill_sync, kill_large, failpoint, end, cut, delay, training, damage, spoiled, disk_full)}
