@@ -59,11 +59,10 @@ class Explainer {
   explicit Explainer(const cluster::Credentials* credentials) : credentials_(credentials) {}
 
   absl::Status Look(const std::vector<Awaited>& all) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_) return absl::OkStatus();
+    for (const Awaited& awaited : all) RETURN_IF_ERROR(awaited.refused);
+    if (std::chrono::steady_clock::now() < next_) return absl::OkStatus();
     for (size_t tries = 0; tries < all.size(); ++tries) {
       const Awaited& awaited = all[turn_++ % all.size()];
-      if (!awaited.refused.ok()) return awaited.refused;
       if (awaited.here || awaited.server.channel->GetState(false) == GRPC_CHANNEL_READY) continue;
       const absl::Status status = wire::ExplainDoor(awaited.server.endpoint, credentials_, kExplain);
       next_ = std::chrono::steady_clock::now() + kExplainEvery;

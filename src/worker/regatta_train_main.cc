@@ -15,6 +15,7 @@
 #include "runner/security.h"
 #include "runner/train_args.h"
 #include "wire/certificate.h"
+#include "wire/grpc_log.h"
 #include "worker/dry_run.h"
 #include "worker/infer_run.h"
 #include "worker/job.h"
@@ -137,6 +138,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   regatta::worker::PrepareProcess(argv);
+  regatta::wire::LogThroughGlog();
   const regatta::worker::StopSignal signal;
   if (const char* failpoints = std::getenv("REGATTA_FAILPOINTS"); failpoints != nullptr) {
     if (const absl::Status status = regatta::base::ArmFailpoints(failpoints); !status.ok()) {
