@@ -78,7 +78,8 @@ class Server:
 
     def start(self, failpoints="", wait=True):
         command = [BIN / "regatta", "pserver", "--port", self.port, "--ports_num_for_sparse", 0,
-                   "--num_gradient_servers", self.workers, "--data_dir", self.data_dir]
+                   "--num_gradient_servers", self.workers, "--data_dir", self.data_dir, "--host", "127.0.0.1",
+                   *self.ground.credentials]
         if self.log_limit:
             command += ["--log_limit", self.log_limit]
         self.process = Process(self.ground, f"server{self.index}", command, {"REGATTA_FAILPOINTS": failpoints})
@@ -113,7 +114,7 @@ class Ledger(Process):
     def __init__(self, ground, rank, workers, to, *args, name=None, env=None):
         self.rank, self.acks = rank, ground.folder / f"acks{rank}"
         self.args = [TOOLS / "ledger", "--servers", ",".join(to), "--rank", rank, "--workers", workers, "--acks",
-                     self.acks, "--incarnation", 1000 + rank, *args]
+                     self.acks, "--incarnation", 1000 + rank, *ground.credentials, *args]
         super().__init__(ground, name or f"ledger{rank}", self.args, env)
 
     def acknowledged(self):
@@ -159,7 +160,7 @@ class Ground:
 
     def __enter__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="regatta_fault_"))
-        self.processes, self.mounts = [], []
+        self.processes, self.mounts, self.credentials = [], [], []
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "REGATTA_", "TRAINING_ROLE"))}
         self.env["PATH"] = f"{BIN}:{self.env['PATH']}"
         return self
@@ -174,6 +175,13 @@ class Ground:
         if keep and kind is not None:
             shutil.move(self.folder, pathlib.Path(keep) / self.folder.name)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def make_credentials(self):
+        """From now on servers and ledgers speak TLS."""
+        subprocess.run([BIN / "regatta", "credentials", "init", "creds", "--host", "127.0.0.1"], cwd=self.folder,
+                       env=self.env, check=True, capture_output=True)
+        self.credentials = ["--token_file", "creds/token", "--tls_cert", "creds/tls.crt", "--tls_key", "creds/tls.key",
+                            "--tls_ca", "creds/ca.crt", "--admin_token_file", "creds/admin_token"]
 
     def await_acks(self, ledgers, counts):
         """Until every ledger has had so many of its pushes acknowledged."""

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/grouped_keys.h"
 #include "client/grpc_client.h"
+#include "cluster/credentials.h"
 
 namespace regatta::fault {
 namespace {
@@ -50,6 +51,7 @@ struct Args {
   double wait = 60;
   double pause = 0;
   bool check = false;
+  cluster::CredentialFiles credentials;
 };
 
 absl::StatusOr<std::string> Parse(int argc, const char* const* argv, Args& args) {
@@ -74,6 +76,7 @@ absl::StatusOr<std::string> Parse(int argc, const char* const* argv, Args& args)
   app.add_option("--wait", args.wait, "seconds for a server that is away")->capture_default_str();
   app.add_option("--pause", args.pause, "seconds between pushes")->capture_default_str();
   app.add_flag("--check", args.check, "push nothing: read back what the file of acknowledgements tells of; async");
+  cluster::AddCredentialOptions(app, args.credentials);
   ASSIGN_OR_RETURN(const std::string help, base::ParseWords(app, argc, argv));
   if (args.incarnation == 0) args.incarnation = static_cast<uint64_t>(getpid());
   if (args.check && args.mode != "async") return absl::InvalidArgumentError("ledger: --check is for --mode async");
@@ -397,7 +400,11 @@ int Main(int argc, char** argv) {
   signal(SIGTERM, [](int) { stopped = 1; });
   auto acks = AckFile::Open(args.acks);
   if (!acks.ok()) return Fail(acks.status(), kUsage);
-  auto client = client::GrpcClient::Connect(OptionsOf(args));
+  client::ClientOptions options = OptionsOf(args);
+  auto credentials = cluster::LoadCredentials(args.credentials);
+  if (!credentials.ok()) return Fail(credentials.status(), kUsage);
+  options.credentials = *std::move(credentials);
+  auto client = client::GrpcClient::Connect(options);
   if (!client.ok()) return Fail(client.status(), kJobFailed);
   Ledger ledger(args, **client, *std::move(acks));
   const absl::Status status = args.check ? ledger.Check() : args.mode == "sync" ? ledger.RunSync() : ledger.RunAsync();

@@ -145,9 +145,9 @@ def crash(job, spec):
     return not server.process.running()
 
 
-def failpoint(rng, cycles, names=None, **needs):
+def failpoint(rng, cycles, names=None, most=None, **needs):
     """The server crashes at a named place before or after a write, an acknowledgement, an update, and within a
-    checkpoint. Without `names` one is drawn."""
+    checkpoint."""
     if names is None:
         name = rng.choice(list(FAILPOINTS))
         needs = FAILPOINTS[name][1]
@@ -157,7 +157,7 @@ def failpoint(rng, cycles, names=None, **needs):
         job.begins()
         count = Count(crashes=0)
         for name in names:
-            if crash(job, f"{name}=crash@{rng.randint(1, FAILPOINTS[name][0])}"):
+            if crash(job, f"{name}=crash@{rng.randint(1, most or FAILPOINTS[name][0])}"):
                 count.add({"crashes": 1, name: 1})
             if rng.random() < 0.5:
                 if not job.servers[0].process.running():
@@ -240,9 +240,8 @@ def delay(rng, cycles):
         job.begins()
         job.proxies[0].say("begin")
         for _ in range(cycles):
-            time.sleep(rng.uniform(0.5, 1.5))
-            if rng.random() < 0.5:
-                job.proxies[0].say("cut")
+            time.sleep(rng.uniform(3, 6))  # a worker that is not heard for 5 s after a cut is lost
+            job.proxies[0].say("cut")
         job.stop()
         return job.ends()
 
@@ -346,6 +345,23 @@ def disk_full(rng, cycles):
     return count
 
 
+def garble(rng, cycles):
+    """A network that flips bits and repeats bytes behind TCP's checksum, under TLS: connections break and come back."""
+    count = Count()
+    with Ground() as ground:
+        ground.make_credentials()
+        mode = rng.choice(["async", "sync"])
+        how = rng.choice(["--flip_bytes", "--duplicate_bytes"])
+        job = Job(ground, 1, 2, mode, ledger=("--keys", rng.choice([8, 500])),
+                  proxies=lambda i: ("--calm", "--seed", rng.randrange(1 << 30), how, 300_000))
+        job.begins()
+        job.proxies[0].say("begin")
+        time.sleep(0.5 * cycles)
+        job.stop()
+        count.add(job.ends())
+    return count
+
+
 class Skipped(Exception):
     pass
 
@@ -432,4 +448,4 @@ def spoiled(rng, cycles):
 
 
 TRIALS = {trial.__name__: trial
-          for trial in (kill, kill_sync, kill_large, failpoint, end, cut, delay, training, damage, spoiled, disk_full)}
+          for trial in (kill, kill_sync, kill_large, failpoint, end, cut, delay, garble, training, damage, spoiled, disk_full)}
