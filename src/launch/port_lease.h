@@ -1,7 +1,6 @@
-// A free port of 127.0.0.1, held by a bound socket as long as the lease lives: the kernel gives it to nobody else, and a
-// server, which sets SO_REUSEADDR as gRPC does, can listen on it, die and listen again. Ports outside the kernel's range
-// for outgoing connections are preferred.
-// Thread-safety: belongs to one thread.
+// A free port of 127.0.0.1, held by a bound socket as long as the lease lives: the kernel gives it to nobody else, and
+// a server, which sets SO_REUSEADDR as gRPC does, can listen on it, die and listen again. Ports outside the kernel's
+// range for outgoing connections are preferred. Thread-safety: belongs to one thread.
 #pragma once
 
 #include "base/status.h"

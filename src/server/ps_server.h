@@ -47,7 +47,8 @@ class PsServer {
   PsServer(const ServerOptions& options, std::unique_ptr<Journal> journal)
       : options_(options),
         journal_(std::move(journal)),
-        service_({options.workers, options.load, options.keeper, options.credentials, options.hello_timeout}, journal_.get()) {}
+        service_({options.workers, options.load, options.keeper, options.credentials, options.hello_timeout},
+                 journal_.get()) {}
   absl::Status Listen();
   absl::Status Watch();
 
