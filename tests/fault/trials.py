@@ -52,7 +52,9 @@ class Job:
         for ledger in self.ledgers:
             count.add({k: v for k, v in ledger.count(seconds).items() if k != "rank"})
         for server in self.servers:
-            if (code := server.process.ends(30)) != 0:
+            if "begins anew" in server.process.log():  # it was killed when the job had ended, and waits for another
+                server.kill()
+            elif (code := server.process.ends(30)) != 0:
                 raise Fault(f"server {server.index} ended with {code}: {server.process.log()[-1500:]}")
         for proxy in self.proxies:
             count.add(proxy.end())
