@@ -13,6 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kCloseTimeout(2);
 constexpr std::chrono::milliseconds kRetry(100);
+constexpr std::chrono::milliseconds kRest(20);  // where the server answers, and refuses
 constexpr std::chrono::milliseconds kSayFirst(500);
 constexpr std::chrono::seconds kSayAgain(10);
 
@@ -193,10 +194,12 @@ absl::Status Lane::Reconnect(const absl::Status& why) {
       LOG(WARNING) << absl::StrFormat("%s went away; waiting for it since %.1f s", options_.server, waited);
       say = now + kSayAgain;
     }
-    base::MutexLock lock(mu_);
-    if (closing_ || options_.cancelled())
+    if (closing() || options_.cancelled())
       return absl::CancelledError("stopped while waiting for a server to come back");
-    changed_.WaitFor(mu_, kRetry);
+    // A call on a channel that has failed ends at once, and gRPC connects only while somebody waits.
+    options_.channel->WaitForConnected(std::chrono::system_clock::now() + kRetry);
+    base::MutexLock lock(mu_);
+    changed_.WaitFor(mu_, kRest);
   }
   base::MutexLock lock(mu_);
   while (!held_.empty()) {

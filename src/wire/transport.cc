@@ -17,6 +17,7 @@ constexpr int kWindowBytes = 8 << 20;
 constexpr int kReadChunkBytes = 256 << 10;
 constexpr int kMaxHttp2Frame = (1 << 24) - 1;
 constexpr int kKeepaliveMillis = 10'000;
+constexpr int kConnectMillis = 5'000;  // handshakes over a slow network take a few round trips
 // Of a server, for peers that it does not know yet.
 constexpr int kHandshakeMillis = 10'000;  // TLS and HTTP/2 have begun by then
 constexpr int kIdleMillis = 60'000;       // without a call: a worker's heartbeat and its lanes never are
@@ -61,7 +62,8 @@ grpc::ChannelArguments ClientArguments() {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                   kConnectMillis);  // how long an attempt may take, whatever its name
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   return arguments;
 }
