@@ -184,7 +184,8 @@ absl::Status Lane::Reconnect(const absl::Status& why) {
   while (true) {
     const absl::Status opened = OpenStream();
     if (opened.ok()) break;
-    if (!IsConnection(opened)) return opened;
+    // Exhausted: the server has not noticed yet that the lane's old streams are gone.
+    if (!IsConnection(opened) && !absl::IsResourceExhausted(opened)) return opened;
     if (!options_.durable && absl::StrContains(opened.message(), "Connection refused")) return why;
     const auto now = Clock::now();
     const double waited = std::chrono::duration<double>(now - start).count();
