@@ -73,7 +73,8 @@ absl::StatusOr<SegmentReader> SegmentReader::Open(std::string_view bytes) {
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::memcmp(header.magic, kMagic, sizeof header.magic) != 0)
     return absl::DataLossError("it does not begin as a segment of this version of the log does");
-  if (header.crc != header.ComputeCrc()) return absl::DataLossError("the checksum of its header is wrong");
+  if (header.crc != header.ComputeCrc() || header.zero != 0)
+    return absl::DataLossError("the checksum of its header is wrong");
   return SegmentReader(bytes, {header.log, header.first});
 }
 
@@ -88,12 +89,16 @@ SegmentReader::Found SegmentReader::Next(LogRecord* record) {
   RecordBytes header;
   if (left < sizeof header) return Broken("the file ends within a record's header");
   std::memcpy(&header, bytes_.data() + offset_, sizeof header);
-  if (header.crc != header.ComputeCrc()) return Broken("the checksum of the record's header is wrong");
+  if (header.crc != header.ComputeCrc() || header.zero != 0)
+    return Broken("the checksum of the record's header is wrong");
   if (header.index != next_) return Broken(absl::StrCat("the record says that it is number ", header.index));
   const uint64_t padded = uint64_t{header.body_bytes} + RecordPadding(header.body_bytes);
   if (left - sizeof header < padded) return Broken("the file ends within the record");
   const char* const body = bytes_.data() + offset_ + sizeof header;
-  if (header.body_crc != base::Crc32c(body, padded)) return Broken("the record's checksum is wrong");
+  constexpr char kZeros[8] = {};
+  if (header.body_crc != base::Crc32c(body, padded) ||
+      std::memcmp(body + header.body_bytes, kZeros, padded - header.body_bytes) != 0)
+    return Broken("the record's checksum is wrong");
   *record = {header.index, header.durable, {body, header.body_bytes}};
   offset_ += sizeof header + padded;
   ++next_;
