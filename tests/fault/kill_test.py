@@ -15,6 +15,13 @@ class KillTest(unittest.TestCase):
         count = trials.kill(random.Random(2), 3, "sync", ledger=("--keys", 20, "--lanes", 2))
         self.assertGreater(count["pushes"], 20)
 
+    def test_a_folder_starts_after_a_kill_at_its_very_first_start(self):
+        with trials.Ground() as ground:
+            server = trials.Server(ground, 0, 1)
+            server.start("log.end=crash", wait=False)
+            self.assertFalse(server.listens())
+            server.start()
+
     def test_a_job_that_has_ended_is_forgotten_whole(self):
         self.assertGreater(trials.end(random.Random(4), 2)["crashes"], 0)
 
