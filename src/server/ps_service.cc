@@ -157,7 +157,10 @@ grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectR
     }
     return absl::OkStatus();
   };
-  const absl::Status status = join();
+  absl::Status status = join();
+  if (absl::IsFailedPrecondition(status) && journal_ != nullptr && !journal_->entries().empty())
+    status = absl::FailedPreconditionError(absl::StrCat(status.message(), " (this server goes on with the job in ",
+                                                        journal_->folder(), "; remove it to begin another)"));
   if (!status.ok()) LOG(WARNING) << "refused worker " << request->worker().rank() << ": " << status.message();
   return wire::ToGrpc(status);
 }

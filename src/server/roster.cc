@@ -60,25 +60,33 @@ absl::Status Roster::Check(const Identity& id) const {
       absl::StrCat("worker ", id.rank, " is ", Name(member.state), " and not connected under this incarnation"));
 }
 
-void Roster::Heard(const Identity& id, const ps::WorkerProgress& progress) {
-  base::MutexLock lock(mu_);
-  if (id.rank < 0 || id.rank >= workers()) return;
+Member* Roster::FindLocked(const Identity& id) {
+  if (id.rank < 0 || id.rank >= workers()) return nullptr;
   Member& member = members_[static_cast<size_t>(id.rank)];
-  if (member.id.incarnation != id.incarnation) return;
+  return member.id.incarnation == id.incarnation ? &member : nullptr;
+}
+
+void Roster::HeardLocked(Member& member) {
   member.heard = std::chrono::steady_clock::now();
   member.broken.reset();
-  member.progress = progress;
+}
+
+void Roster::Heard(const Identity& id, const ps::WorkerProgress& progress) {
+  base::MutexLock lock(mu_);
+  Member* const member = FindLocked(id);
+  if (member == nullptr) return;
+  HeardLocked(*member);
+  member->progress = progress;
 }
 
 void Roster::Leave(const Identity& id) {
   {
     base::MutexLock lock(mu_);
-    if (id.rank < 0 || id.rank >= workers()) return;
-    Member& member = members_[static_cast<size_t>(id.rank)];
-    if (member.state != MemberState::kHere || member.id.incarnation != id.incarnation) return;
+    Member* const member = FindLocked(id);
+    if (member == nullptr || member->state != MemberState::kHere) return;
     if (const absl::Status recorded = record_(id, MemberState::kDone); !recorded.ok() && failure_.ok())
       failure_ = recorded;
-    member.state = MemberState::kDone;
+    member->state = MemberState::kDone;
     LOG(INFO) << "worker " << id.rank << " is done";
   }
   Changed();
@@ -95,19 +103,13 @@ void Roster::Lose(int rank, const std::string& why) {
 
 void Roster::Reached(const Identity& id) {
   base::MutexLock lock(mu_);
-  if (id.rank < 0 || id.rank >= workers()) return;
-  Member& member = members_[static_cast<size_t>(id.rank)];
-  if (member.id.incarnation != id.incarnation) return;
-  member.heard = std::chrono::steady_clock::now();
-  member.broken.reset();
+  if (Member* const member = FindLocked(id)) HeardLocked(*member);
 }
 
 void Roster::Suspect(const Identity& id) {
   base::MutexLock lock(mu_);
-  if (id.rank < 0 || id.rank >= workers()) return;
-  Member& member = members_[static_cast<size_t>(id.rank)];
-  if (member.id.incarnation == id.incarnation && !member.broken.has_value())
-    member.broken = std::chrono::steady_clock::now();
+  Member* const member = FindLocked(id);
+  if (member != nullptr && !member->broken.has_value()) member->broken = std::chrono::steady_clock::now();
 }
 
 void Roster::Restore(const Identity& id, MemberState state) {

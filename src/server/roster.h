@@ -83,6 +83,9 @@ class Roster {
  private:
   void Changed();
   std::string DescribeLocked(int rank) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Null where nobody of this incarnation has the rank.
+  Member* FindLocked(const Identity& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void HeardLocked(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LoseLocked(int rank, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const LossPolicy policy_;

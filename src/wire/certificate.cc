@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "wire/freed.h"
 
 namespace regatta::wire {
 namespace {
@@ -20,13 +21,6 @@ namespace {
 constexpr long kDaySeconds = 24 * 60 * 60;
 constexpr long kClockSkewSeconds = 60 * 60;  // machines whose clock is behind take it too
 
-template <auto Free>
-struct Freed {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
 using Bio = std::unique_ptr<BIO, Freed<&BIO_free_all>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<&EVP_PKEY_free>>;
 using Certificate = std::unique_ptr<X509, Freed<&X509_free>>;

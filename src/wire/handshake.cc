@@ -16,19 +16,13 @@
 #include <memory>
 
 #include "cluster/endpoint.h"
+#include "wire/freed.h"
 
 namespace regatta::wire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-template <auto Free>
-struct Freed {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
 using Bio = std::unique_ptr<BIO, Freed<&BIO_free_all>>;
 using Context = std::unique_ptr<SSL_CTX, Freed<&SSL_CTX_free>>;
 using Session = std::unique_ptr<SSL, Freed<&SSL_free>>;
