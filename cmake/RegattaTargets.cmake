@@ -1,5 +1,9 @@
 # One folder = one CMake target = one namespace regatta::<folder>.
 
+# All programs, the benchmarks and the tests that no sanitizer's build runs; scripts/test builds it. The other tests are
+# labelled unit: those of the torch-free folders.
+add_custom_target(deliverables)
+
 # Adds src/<folder> for every folder that exists.
 function(regatta_folders)
   foreach(folder ${ARGN})
@@ -15,11 +19,12 @@ function(regatta_export target name)
   install(TARGETS ${target} EXPORT RegattaTargets ARCHIVE DESTINATION lib INCLUDES DESTINATION include/regatta)
 endfunction()
 
-# regatta_library(<folder> [TORCH | GRPC] [DEPS folder…] [LIBS external…])
+# regatta_library(<folder> [TORCH | GRPC] [COLD] [DEPS folder…] [LIBS external…])
 # Sources: every *.cc below the folder but *_test.cc, *_fuzz.cc and *_main.cc. Each *_test.cc becomes a ctest of
-# its own name; each *_fuzz.cc a libFuzzer target in the ASan build.
+# its own name; each *_fuzz.cc a libFuzzer target in the ASan build. COLD: no batch walks through the folder's code,
+# which is compiled for a short build.
 function(regatta_library name)
-  cmake_parse_arguments(ARG "TORCH;GRPC" "" "DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;GRPC;COLD" "" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|main)\\.cc$")
@@ -33,6 +38,16 @@ function(regatta_library name)
     add_library(regatta_${name} INTERFACE)
     target_include_directories(regatta_${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
     target_link_libraries(regatta_${name} INTERFACE ${deps} ${ARG_LIBS} Threads::Threads)
+  endif()
+  # Several files are compiled as one where that saves most: GCC instantiates much of libtorch and CLI11 anew for every
+  # file, and the sanitizers' builds are rarely edited.
+  if(ARG_TORCH)
+    set_target_properties(regatta_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+  elseif(sources AND (ARG_COLD OR REGATTA_SANITIZE))
+    set_target_properties(regatta_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+  if(ARG_COLD)
+    target_compile_options(regatta_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(ARG_TORCH)
     regatta_use_torch(regatta_${name})
@@ -50,9 +65,11 @@ function(regatta_library name)
     if(TARGET ${test_name})
       if(ARG_TORCH)
         regatta_use_torch(${test_name})
+        add_dependencies(deliverables ${test_name})
       else()
         regatta_use_precompiled(${test_name} test_pch)
         target_compile_options(${test_name} PRIVATE ${regatta_test_options})
+        set_property(TEST ${test_name} PROPERTY LABELS unit)
       endif()
     endif()
   endforeach()
@@ -103,4 +120,5 @@ function(regatta_bench source)
   target_link_libraries(${bench} PRIVATE ${deps})
   target_include_directories(${bench} PRIVATE ${PROJECT_SOURCE_DIR})
   set_target_properties(${bench} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  add_dependencies(benchmarks ${bench})
 endfunction()

@@ -7,7 +7,7 @@ target_include_directories(regatta_torch SYSTEM INTERFACE "$<BUILD_INTERFACE:${T
 target_link_libraries(regatta_torch INTERFACE "$<BUILD_INTERFACE:${TORCH_LIBRARIES}>")
 regatta_export(regatta_torch torch)
 
-regatta_precompiled(torch_pch LIBS regatta_torch HEADERS <torch/torch.h>)
+regatta_precompiled(torch_pch LIBS regatta_torch HEADERS <torch/types.h> <torch/utils.h>)
 
 function(regatta_use_torch target)
   target_link_libraries(${target} PUBLIC regatta_torch)

@@ -47,6 +47,8 @@
 // Headers below say what is thread-safe; what this one does not name may change without notice.
 #pragma once
 
+#include <torch/torch.h>
+
 #include "base/status.h"
 #include "cluster/role_maker.h"
 #include "data/dataset_options.h"

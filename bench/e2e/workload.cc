@@ -3,7 +3,6 @@
 #include <glog/logging.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "bench/measure.h"
+#include "model/tensor.h"
 #include "worker/blas.h"
 
 namespace regatta::bench {

@@ -15,7 +15,7 @@
 namespace regatta::client {
 namespace {
 
-constexpr std::chrono::milliseconds kRetry(3000);
+constexpr std::chrono::milliseconds kSayEvery(3000);
 constexpr std::chrono::milliseconds kSlice(100);
 constexpr std::chrono::milliseconds kProbe(2000);
 constexpr std::chrono::milliseconds kExplain(1000);
@@ -120,7 +120,7 @@ absl::Status AwaitServers(const std::vector<NamedChannel>& servers, std::chrono:
     if (now >= say) {
       std::fprintf(stderr, "server not ready, wait 3 sec to retry...\nnot ready endpoints:%s\n", list.c_str());
       std::fflush(stderr);
-      say = now + kRetry;
+      say = now + kSayEvery;
     }
     if (first->server.channel->GetState(true) == GRPC_CHANNEL_READY)
       std::this_thread::sleep_for(kSlice);  // somebody else is there

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBeat(2000);
 constexpr std::chrono::milliseconds kLook(200);
-constexpr std::chrono::milliseconds kRest(20);
+constexpr std::chrono::milliseconds kInsistRest(20);
 constexpr std::chrono::seconds kFarewell(60);  // for a server that is away: it would miss us
 constexpr size_t kFrameBytes = 16 << 20;       // larger requests are split
 constexpr uint32_t kFrameKeys = wire::kMaxKeysAFrame / 2;
@@ -363,7 +363,7 @@ grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> pat
         std::chrono::steady_clock::now() - start > patience)
       return status;
     control_[server].channel->WaitForConnected(std::chrono::system_clock::now() + kLook);  // as in Lane::Reconnect
-    std::this_thread::sleep_for(kRest);
+    std::this_thread::sleep_for(kInsistRest);
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxDays = 3650;
 
-constexpr char kFooter[] =
+constexpr char kCredentialsFooter[] =
     "Servers and workers on several machines prove themselves to each other: TLS with a certificate on both sides,\n"
     "and a token with every call. DIR gets all of it, and is the same on every machine:\n"
     "  ca.crt  tls.crt      the authority and the certificate: no secrets\n"
@@ -61,7 +61,7 @@ absl::StatusOr<CredentialsArgs> ParseCredentialsArgs(int argc, const char* const
   std::vector<std::string> hosts;
   CLI::App app{"Make what proves the processes of a cluster to each other: certificate, keys and tokens.",
                "regatta credentials init"};
-  app.footer(kFooter);
+  app.footer(kCredentialsFooter);
   app.allow_extras();
   app.add_option("DIR", args.folder, "the folder to make")->type_name("");
   app.add_option("--host", hosts, "a server's address or name; may be repeated")

@@ -10,7 +10,7 @@
 namespace regatta::cluster {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kServerFooter[] =
     "Examples:\n"
     "  regatta pserver                                    127.0.0.1:7164 for dense, 7165 for sparse tables, one "
     "worker\n"
@@ -133,7 +133,7 @@ absl::StatusOr<PserverArgs> ParsePserverArgs(int argc, const char* const* argv, 
   if (dashes != end) args.command.assign(dashes + 1, end);
   RETURN_IF_ERROR(ReadDefaults(getenv, flags));
   CLI::App app{"A parameter server: holds a part of the tables and serves the workers of one job.", "regatta pserver"};
-  app.footer(kFooter);
+  app.footer(kServerFooter);
   app.allow_extras();
   AddOptions(app, flags, args);
   ASSIGN_OR_RETURN(args.help, base::ParseWords(app, static_cast<int>(dashes - argv), argv));

@@ -9,7 +9,7 @@
 namespace regatta::cluster {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kStatusFooter[] =
     "Without --servers they are those of the environment: PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_PSERVER_IPS or\n"
     "PADDLE_INIT_PSERVERS, as the job's own processes read them. regatta launch prints them when it starts.\n"
     "Examples:\n"
@@ -40,7 +40,7 @@ absl::StatusOr<StatusArgs> ParseStatusArgs(int argc, const char* const* argv, co
   CredentialFiles files;
   double timeout = args.timeout.count();
   CLI::App app{"Ask the servers of a running job how it does.", "regatta status"};
-  app.footer(kFooter);
+  app.footer(kStatusFooter);
   app.allow_extras();
   app.add_option("--servers", list, "the job's servers")->type_name("HOST:PORT,...");
   app.add_flag("--json", json, "print JSON");

@@ -13,7 +13,7 @@
 namespace regatta::launch {
 namespace {
 
-constexpr char kDone = 'd';
+constexpr char kDoneMark = 'd';
 
 [[noreturn]] void Watch(int pipe, const JobMark& mark) {
   setsid();  // a Ctrl+C at the terminal is for the launcher
@@ -28,7 +28,7 @@ constexpr char kDone = 'd';
   char byte = 0;
   ssize_t n = 0;
   while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR) continue;
-  if (n != 1 || byte != kDone) mark.End(std::chrono::milliseconds(0));
+  if (n != 1 || byte != kDoneMark) mark.End(std::chrono::milliseconds(0));
   _exit(0);
 }
 
@@ -51,7 +51,7 @@ Guard::Guard(Guard&& other) noexcept : pipe_(std::exchange(other.pipe_, -1)), pi
 
 Guard::~Guard() {
   if (pipe_ < 0) return;
-  [[maybe_unused]] const ssize_t written = write(pipe_, &kDone, 1);
+  [[maybe_unused]] const ssize_t written = write(pipe_, &kDoneMark, 1);
   close(pipe_);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
 }

@@ -3,11 +3,10 @@
 // Thread-safety: const after construction; Forward is concurrent.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <span>
 
 #include "model/spec.h"
+#include "model/tensor.h"
 
 namespace regatta::model {
 

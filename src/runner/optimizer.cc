@@ -28,12 +28,12 @@ constexpr ClassEntry kClasses[] = {
 };
 
 // A setting of the rules; -1 = the rule's default.
-struct Setting {
+struct OptimizerSetting {
   string_view name;
   double table::RuleConfig::*field;
   double max;
 };
-constexpr Setting kSettings[] = {
+constexpr OptimizerSetting kOptimizerSettings[] = {
     {"beta1", &table::RuleConfig::beta1, 1},       {"beta2", &table::RuleConfig::beta2, 1},
     {"epsilon", &table::RuleConfig::epsilon, 1},   {"momentum", &table::RuleConfig::momentum, 1},
     {"rho", &table::RuleConfig::rho, 1},           {"alpha", &table::RuleConfig::alpha, 1e6},
@@ -45,7 +45,7 @@ constexpr string_view kSection = "hyper_parameters.optimizer";
 constexpr string_view kScheduleNames[] = {"constant",   "exponential", "natural_exp", "inverse_time",
                                           "polynomial", "piecewise",   "noam",        "cosine"};
 
-constexpr KeyDoc kDocs[] = {
+constexpr KeyDoc kOptimizerDocs[] = {
     {"hyper_parameters.optimizer.class", "Adam, SGD, Adagrad, Momentum, RMSProp, Ftrl, or a dense rule", "Adam",
      "the rule of dense parameters and of every sparse table (Adagrad: adagrad_v2; SGD: without bounds), or the name "
      "of another dense rule of docs/rules.md; where that has no sparse form, table_parameters gives the tables theirs"},
@@ -112,7 +112,7 @@ absl::Status ReadRules(Config& config, OptimizerOptions& options) {
   if (name == "SGD") options.sparse.bound = 0;
   ASSIGN_OR_RETURN(const double rate, config.Double(At("learning_rate"), 0.001, {0, 1e6}));
   options.sparse.learning_rate = options.dense.learning_rate = rate;
-  for (const Setting& setting : kSettings) {
+  for (const OptimizerSetting& setting : kOptimizerSettings) {
     if (!config.Has(At(setting.name))) continue;
     ASSIGN_OR_RETURN(const double value, config.Double(At(setting.name), -1, {0, setting.max}));
     options.sparse.*setting.field = options.dense.*setting.field = value;
@@ -177,7 +177,7 @@ absl::Status ReadSchedule(Config& config, table::ScheduleConfig& schedule) {
 
 }  // namespace
 
-std::span<const KeyDoc> OptimizerKeys() { return kDocs; }
+std::span<const KeyDoc> OptimizerKeys() { return kOptimizerDocs; }
 
 absl::StatusOr<OptimizerOptions> ParseOptimizer(Config& config, Remarks& remarks) {
   OptimizerOptions options;

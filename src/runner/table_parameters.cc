@@ -31,12 +31,12 @@ constexpr string_view kCtrAccessors[] = {"ctr",
                                          "DownpourCtrDoubleAccessor",
                                          "DownpourUnitAccessor"};
 
-struct Setting {
+struct TableSetting {
   string_view name;
   double table::RuleConfig::*field;
   double max;
 };
-constexpr Setting kSettings[] = {
+constexpr TableSetting kTableSettings[] = {
     {"learning_rate", &table::RuleConfig::learning_rate, 1e6},
     {"initial_g2sum", &table::RuleConfig::initial_g2sum, 1e9},
     {"beta1_decay_rate", &table::RuleConfig::beta1, 1},
@@ -69,7 +69,7 @@ constexpr struct {
     {"table_accessor_save_param", "saves have one format"},
 };
 
-constexpr KeyDoc kDocs[] = {
+constexpr KeyDoc kTableDocs[] = {
     {"table_parameters.<table>.accessor_class", "text", "plain",
      "what a row holds; the ctr accessors are not available in this version"},
     {"table_parameters.<table>.embedx_sgd_param.name", "text", "by optimizer.class",
@@ -178,7 +178,7 @@ class TableReader {
   }
 
   absl::Status ReadSettings(const std::string& section, TableRule& out) {
-    for (const Setting& setting : kSettings) {
+    for (const TableSetting& setting : kTableSettings) {
       const std::string path = absl::StrCat(section, ".", base::View(setting.name));
       if (!config_.Has(path)) continue;
       ASSIGN_OR_RETURN(out.rule.*setting.field, config_.Double(path, 0, {0, setting.max}));
@@ -202,7 +202,7 @@ class TableReader {
 
 }  // namespace
 
-std::span<const KeyDoc> TableKeys() { return kDocs; }
+std::span<const KeyDoc> TableKeys() { return kTableDocs; }
 
 absl::StatusOr<TableRule> RuleFor(Config& config, string_view table, const table::RuleConfig& rule, Remarks& remarks) {
   TableReader reader(config, table, remarks);

@@ -2,13 +2,12 @@
 // Thread-safety: belongs to one thread.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
 
 #include "base/status.h"
 #include "comm/communicator.h"
 #include "model/model.h"
+#include "model/tensor.h"
 #include "train/plan_queue.h"
 
 namespace regatta::train {

@@ -2,14 +2,13 @@
 // Thread-safety: belongs to one thread.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
 
 #include "base/aligned_vector.h"
 #include "base/status.h"
 #include "comm/communicator.h"
 #include "model/model.h"
+#include "model/tensor.h"
 #include "train/plan_queue.h"
 #include "train/pull_stage.h"
 

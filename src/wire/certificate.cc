@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "wire/bio.h"
 #include "wire/freed.h"
 
 namespace regatta::wire {
@@ -21,7 +22,6 @@ namespace {
 constexpr long kDaySeconds = 24 * 60 * 60;
 constexpr long kClockSkewSeconds = 60 * 60;  // machines whose clock is behind take it too
 
-using Bio = std::unique_ptr<BIO, Freed<&BIO_free_all>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<&EVP_PKEY_free>>;
 using Certificate = std::unique_ptr<X509, Freed<&X509_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Freed<&X509_EXTENSION_free>>;
@@ -36,8 +36,6 @@ absl::Status OpensslError(const char* what) {
   ERR_clear_error();
   return absl::InternalError(absl::StrCat(what, ": OpenSSL: ", text));
 }
-
-Bio Reading(const std::string& pem) { return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
 
 Certificate ReadCertificate(const std::string& pem) {
   const Bio bio = Reading(pem);

@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "cluster/endpoint.h"
+#include "wire/bio.h"
 #include "wire/freed.h"
 
 namespace regatta::wire {
@@ -23,7 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-using Bio = std::unique_ptr<BIO, Freed<&BIO_free_all>>;
 using Context = std::unique_ptr<SSL_CTX, Freed<&SSL_CTX_free>>;
 using Session = std::unique_ptr<SSL, Freed<&SSL_free>>;
 using Certificate = std::unique_ptr<X509, Freed<&X509_free>>;
@@ -70,8 +70,6 @@ int Dial(const cluster::Endpoint& endpoint, Clock::time_point end) {
   }
   return -1;
 }
-
-Bio Reading(const std::string& pem) { return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
 
 // What CheckCertificate has let pass.
 void Use(SSL_CTX* context, const cluster::Credentials& credentials) {

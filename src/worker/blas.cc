@@ -1,13 +1,13 @@
 #include "worker/blas.h"
 
 #include <dlfcn.h>
-#include <torch/torch.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string_view>
 
 #include "base/freed_memory.h"
+#include "model/tensor.h"
 
 namespace regatta::worker {
 namespace {

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kInputBytes = 64 << 10;
+constexpr size_t kPipeBytes = 64 << 10;
 constexpr int kPollMillis = 50;  // how soon a stop is seen
 constexpr int kShownErrorLines = 20;
 constexpr size_t kKeptErrorBytes = 2048;
@@ -31,7 +31,7 @@ class PipeSource final : public ByteSource {
         options_(options),
         stop_(stop),
         child_(std::move(child)),
-        input_(kInputBytes) {}
+        input_(kPipeBytes) {}
 
   absl::StatusOr<size_t> Read(char* to, size_t size) override;
   uint64_t disk_bytes() const override { return file_->disk_bytes(); }

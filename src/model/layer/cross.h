@@ -2,9 +2,8 @@
 // x' = x0 · (x · w) + b + x.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "model/model.h"
+#include "model/tensor.h"
 
 namespace regatta::model {
 

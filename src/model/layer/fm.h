@@ -3,11 +3,10 @@
 // features' at 1, which gives features above 1 logits of tens and training a bad start.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 
 #include "model/model.h"
+#include "model/tensor.h"
 
 namespace regatta::model {
 

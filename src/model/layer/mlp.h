@@ -1,12 +1,11 @@
 // Fully connected layers with ReLU between them: weights Normal(1/√fan_in), biases zero.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 #include <vector>
 
 #include "model/model.h"
+#include "model/tensor.h"
 
 namespace regatta::model {
 

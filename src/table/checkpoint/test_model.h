@@ -1,8 +1,10 @@
 // A small model for the tests of checkpoints: two sparse tables and a dense one, filled with any bits.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,16 +28,18 @@ inline RowBits BitsOf(const SparseTable& table) {
   RowBits all;
   for (uint32_t shard = 0; shard < base::kVirtualShards; ++shard) {
     table.ForEachRow(shard, [&](base::Key key, std::span<const float> row) {
-      for (float f : row) all[key].push_back(std::bit_cast<uint32_t>(f));
+      std::vector<uint32_t>& bits = all[key];
+      bits.resize(row.size());
+      std::memcpy(bits.data(), row.data(), row.size_bytes());
     });
   }
   return all;
 }
 
 inline void SetRow(SparseTable& table, base::Key key, const std::vector<uint32_t>& bits) {
-  std::vector<float> row;
-  for (uint32_t b : bits) row.push_back(std::bit_cast<float>(b));
-  row.resize(static_cast<size_t>(table.row_width()));
+  std::vector<float> row(static_cast<size_t>(table.row_width()));
+  ASSERT_LE(bits.size(), row.size());
+  std::ranges::transform(bits, row.begin(), [](uint32_t b) { return std::bit_cast<float>(b); });
   ASSERT_TRUE(table.Load(base::ShardOf(key), {&key, 1}, row).ok());
 }
 
@@ -45,7 +49,10 @@ inline void FillRandom(SparseTable& table, uint64_t keys, uint64_t seed) {
   for (uint64_t i = 0; i < keys; ++i) {
     const base::Key key = rng();
     std::vector<uint32_t> bits(static_cast<size_t>(table.row_width()));
-    for (uint32_t& b : bits) b = static_cast<uint32_t>(rng());
+    for (size_t at = 0; at < bits.size(); at += 2) {
+      const uint64_t two = rng();
+      std::memcpy(&bits[at], &two, std::min<size_t>(bits.size() - at, 2) * sizeof(uint32_t));
+    }
     SetRow(table, key, bits);
   }
 }
