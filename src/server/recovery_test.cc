@@ -56,7 +56,8 @@ class Life {
       ps::JournalEntry entry;
       entry.mutable_job()->set_protocol(1);
       EXPECT_TRUE(journal_->Write(entry).ok());
-    } else if (auto saved = LocalSaves(folder).LoadNewest(spec.tables, {0, 1}); saved.ok() && saved->has_value()) {
+    } else if (auto saved = LocalSaves(journal_->folder()).LoadNewest(spec.tables, {0, 1});
+               saved.ok() && saved->has_value()) {
       tables = std::move((*saved)->tables);
       state = std::move((*saved)->state);
     }
@@ -238,9 +239,10 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
     }
     // The newest checkpoint is damaged: the one before it, and the log, are enough.
     const Life::Rows before = life->rows();
+    const std::string term = life->journal().folder();
     life.reset();
     std::map<uint64_t, std::string> saves;
-    for (const auto& entry : fs::directory_iterator(folder.path() + "/checkpoint"))
+    for (const auto& entry : fs::directory_iterator(term + "/checkpoint"))
       saves[std::stoull(entry.path().filename())] = entry.path();
     ASSERT_EQ(saves.size(), 2u);
     fs::resize_file(saves.rbegin()->second + "/data-000", 20);
@@ -341,8 +343,9 @@ TEST_F(RecoveryTest, ALogThatIsGoneIsNotTakenForAnEmptyOne) {
   auto life = Begin(Mode::kAsync, 1);
   EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
   ASSERT_EQ(Keeper::Start(life->job(), life->journal(), {}).value()->Save(), absl::OkStatus());
+  const std::string term = life->journal().folder();
   life.reset();
-  for (const auto& entry : fs::directory_iterator(folder_.path() + "/log"))
+  for (const auto& entry : fs::directory_iterator(term + "/log"))
     if (entry.path().filename().string().starts_with("lane")) fs::remove(entry.path());
   EXPECT_EQ(Again()->status().code(), absl::StatusCode::kDataLoss);
 }

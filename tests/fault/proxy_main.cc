@@ -1,7 +1,7 @@
 // A TCP proxy that is a bad network: it cuts connections, delays and stalls what they carry, and damages it. One
 // thread, one poll loop. What it does is drawn from the seed; when, depends on the traffic. Words on stdin: "begin"
-// what --calm keeps back, "cut" all connections, "refuse" new ones, "accept" them again. It ends with stdin, and tells
-// on stdout what it did.
+// what --calm keeps back, "cut" all connections, "refuse" new ones, "accept" them again, "to address:port" sends new
+// ones elsewhere. It ends with stdin, and tells on stdout what it did.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -53,7 +53,7 @@ absl::StatusOr<std::string> Parse(int argc, const char* const* argv, Args& args)
   CLI::App app{"A TCP proxy that is a bad network.", "proxy"};
   app.footer(
       "It prints the port that it listens on. Words on stdin: begin (where it was --calm), cut (every connection), "
-      "refuse (new ones), accept (them again); it ends with stdin.");
+      "refuse (new ones), accept (them again), to ADDRESS:PORT (with new ones); it ends with stdin.");
   app.add_option("--to", args.to, "address:port to connect to")->required();
   app.add_option("--seed", args.seed)->capture_default_str();
   app.add_option("--cut_bytes", args.cut_bytes, "cut a connection after so many bytes, on average");
@@ -288,6 +288,9 @@ class Proxy {
     if (n > 0) words_.append(bytes, static_cast<size_t>(n));
     for (size_t end = 0; (end = words_.find('\n')) != std::string::npos; words_.erase(0, end + 1)) {
       const std::string word = words_.substr(0, end);
+      if (word.starts_with("to ")) {
+        if (const auto to = ToAddress(word.substr(3)); to.ok()) to_ = *to;
+      }
       if (word == "refuse" || word == "accept") refusing_ = word == "refuse";
       if (word == "begin") {
         armed_ = true;
@@ -319,7 +322,7 @@ class Proxy {
   }
 
   const Args args_;
-  const sockaddr_in to_;
+  sockaddr_in to_;
   std::mt19937_64 rng_;
   int listener_ = -1;
   bool refusing_ = false;
