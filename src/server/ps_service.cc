@@ -12,6 +12,7 @@
 #include "server/lane_session.h"
 #include "server/local_saves.h"
 #include "wire/frame.h"
+#include "wire/frame_seal.h"
 #include "wire/transport.h"
 
 namespace regatta::server {
@@ -184,7 +185,9 @@ grpc::Status PsService::RawLane(grpc::ServerContext* context, wire::LaneStream* 
 absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream* stream) {
   LaneRegister::Opening opening(lanes_, *context);
   grpc::ByteBuffer request;
+  wire::FrameSeal in, out;
   if (!stream->Read(&request)) return absl::InvalidArgumentError("a lane begins with HELLO");
+  RETURN_IF_ERROR(in.Check(request));
   ps::FrameHeader hello;
   {
     wire::FrameReader frame(request);
@@ -201,10 +204,14 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   ps::FrameHeader welcome;
   welcome.set_id(hello.id());
   RETURN_IF_ERROR(Held());
-  if (!stream->Write(wire::FrameWriter(welcome, 0).Finish())) return absl::OkStatus();
-  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context));
+  if (!stream->Write(out.Put(wire::FrameWriter(welcome, 0).Finish()))) return absl::OkStatus();
+  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context),
+                      [context] { return context->IsCancelled(); });
+  absl::Status carried;
   while (stream->Read(&request)) {
-    const grpc::ByteBuffer reply = session.Answer(request);
+    carried = in.Check(request);
+    if (!carried.ok()) break;  // the worker opens another stream, and sends again what was not answered
+    const grpc::ByteBuffer reply = out.Put(session.Answer(request));
     RETURN_IF_ERROR(base::Failpoint("lane.reply"));
     request.Clear();
     RETURN_IF_ERROR(Held());
@@ -212,7 +219,7 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   }
   // A worker that ends says goodbye before it closes its lanes; this one was killed, or its network is gone.
   hosted->roster().Suspect(ToIdentity(hello.worker()));
-  return absl::OkStatus();
+  return carried;
 }
 
 grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) {
