@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 #include <grpcpp/support/slice.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/failpoint.h"
@@ -61,13 +62,32 @@ absl::Status Journal::OpenJob() {
                      return absl::OkStatus();
                    }));
   if (!entries_.empty() && !entries_.front().has_job()) return AsDamage("job, where one begins");
+  if (entries_.empty() && base::Exists(options.folder + "/lane0.end"))
+    return absl::DataLossError(
+        absl::StrCat(options.folder,
+                     " has logs of lanes, and none of the job that they belong to; restore it from a "
+                     "copy, or start from a checkpoint with an empty data_dir"));
   return absl::OkStatus();
+}
+
+int Journal::lanes_kept() const {
+  uint32_t lanes = 0;
+  for (const ps::JournalEntry& entry : entries_) lanes = std::max(lanes, entry.lanes());
+  return static_cast<int>(lanes);
+}
+
+absl::Status Journal::KeepLanes(int lanes) {
+  if (lanes <= lanes_kept()) return absl::OkStatus();
+  ps::JournalEntry entry;
+  entry.set_lanes(static_cast<uint32_t>(lanes));
+  return Write(entry);
 }
 
 absl::Status Journal::OpenLane(int lane, uint64_t after, const ChangeFn& fn) {
   table::LogOptions options;
   options.folder = LogFolder(folder());
   options.name = absl::StrCat("lane", lane);
+  options.expected = lane < lanes_kept();
   options.segment_bytes = segment_bytes_;
   if (lanes_.size() <= static_cast<size_t>(lane)) lanes_.resize(static_cast<size_t>(lane) + 1);
   ASSIGN_OR_RETURN(lanes_[static_cast<size_t>(lane)],

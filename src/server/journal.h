@@ -42,6 +42,8 @@ class Journal {
   // `fn` for every change that the lane's log holds after record `after`; afterwards Log may be called for it.
   using ChangeFn = std::function<absl::Status(const Identity& worker, uint64_t index, grpc::ByteBuffer& request)>;
   absl::Status OpenLane(int lane, uint64_t after, const ChangeFn& fn);
+  // So many have been opened: from now on one that is missing is damage.
+  absl::Status KeepLanes(int lanes);
   void SetAck(Ack ack) { ack_ = ack; }
   // Of the lanes that are opened from then on.
   void SetSegmentBytes(uint64_t bytes) { segment_bytes_ = bytes; }
@@ -62,6 +64,7 @@ class Journal {
  private:
   explicit Journal(std::unique_ptr<Lease> lease) : lease_(std::move(lease)) {}
   absl::Status OpenJob();
+  int lanes_kept() const;
 
   const std::unique_ptr<Lease> lease_;
   Ack ack_ = Ack::kLogged;

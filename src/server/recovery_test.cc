@@ -249,6 +249,7 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
     life = std::make_unique<Life>(folder.path(), spec);
     ASSERT_EQ(life->status(), absl::OkStatus());
     EXPECT_EQ(life->rows(), before) << Name(mode);
+    EXPECT_EQ(LocalSaves(life->journal().folder()).List().value().size(), 1u) << "the keeper would count on it";
   }
 }
 
@@ -337,6 +338,30 @@ TEST_F(RecoveryTest, TheFolderBelongsToOneServer) {
   const auto second = Journal::Open(folder_.path());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(folder_.path()));
+}
+
+// Before the first checkpoint only the job's own log knows that they were there.
+TEST_F(RecoveryTest, ALaneOrAJobThatIsGoneIsNotTakenForANewOne) {
+  for (const std::string gone : {"lane0", "lane1", "job"}) {
+    table::TestFolder folder;
+    auto life = std::make_unique<Life>(folder.path(), Spec(Mode::kAsync, 1));
+    EXPECT_TRUE(life->job().roster().Join(Worker(0)).ok());
+    EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
+    const std::string term = life->journal().folder();
+    life.reset();
+    for (const auto& entry : fs::directory_iterator(term + "/log"))
+      if (entry.path().filename().string().starts_with(gone)) fs::remove(entry.path());
+    const auto journal = Journal::Open(folder.path());
+    if (gone == "job") {
+      EXPECT_EQ(journal.status().code(), absl::StatusCode::kDataLoss);
+      continue;
+    }
+    ASSERT_TRUE(journal.ok());
+    const int lane = gone.back() - '0';
+    const auto again = [](const Identity&, uint64_t, grpc::ByteBuffer&) { return absl::OkStatus(); };
+    EXPECT_EQ((*journal)->OpenLane(lane, 0, again).code(), absl::StatusCode::kDataLoss) << gone;
+    EXPECT_EQ((*journal)->OpenLane(1 - lane, 0, again), absl::OkStatus()) << gone;
+  }
 }
 
 TEST_F(RecoveryTest, ALogThatIsGoneIsNotTakenForAnEmptyOne) {

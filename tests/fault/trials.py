@@ -38,7 +38,7 @@ class Job:
         self.ledgers = [Ledger(ground, rank, workers, to, *more) for rank in range(workers)]
 
     def begins(self):
-        """Until everybody has been acknowledged something: a server that goes away earlier is not waited for."""
+        """Until everybody has been acknowledged something."""
         self.moves(3)
 
     def moves(self, pushes):
@@ -100,6 +100,29 @@ def kill(rng, cycles, mode="async", ack="", ledger=None, pushes=50):
         job.stop()
         made.add(job.ends())
         return made
+
+
+def connecting(rng, cycles):
+    """Servers are killed, or crash at what they write of the job, while workers connect to them."""
+    count = Count(kills=0)
+    for _ in range(cycles):
+        with Ground() as ground:
+            crash_at = rng.choice([0, rng.randint(1, 5)])
+            job = Job(ground, 2, 2, rng.choice(["async", "sync"]), ledger=("--count", 30, "--lanes", 2),
+                      failpoints=f"journal.written=crash@{crash_at}" if crash_at else "")
+            if not crash_at:
+                time.sleep(rng.uniform(0, 0.3))
+                rng.choice(job.servers).kill()
+            end = time.monotonic() + PATIENCE
+            while any(ledger.running() for ledger in job.ledgers) and time.monotonic() < end:
+                for server in job.servers:
+                    if not server.process.running() and server.process.popen.returncode == -9:
+                        count.add({"kills": 1})
+                        time.sleep(rng.choice([0, rng.uniform(0, 1)]))
+                        server.start()
+                time.sleep(0.01)
+            count.add(job.ends())
+    return count
 
 
 def kill_sync(rng, cycles):
@@ -420,11 +443,14 @@ def disk_full(rng, cycles):
     return count
 
 
-def garble(rng, cycles):
-    """A network that flips bits and repeats bytes behind TCP's checksum, under TLS: connections break and come back."""
+def garble(rng, cycles, tls=None):
+    """A network that flips bits and repeats bytes behind TCP's checksum, under TLS or without: connections break and come
+    back."""
     count = Count()
     with Ground() as ground:
-        ground.make_credentials()
+        tls = rng.random() < 0.5 if tls is None else tls
+        if tls:
+            ground.make_credentials()
         mode = rng.choice(["async", "sync"])
         how = rng.choice(["--flip_bytes", "--duplicate_bytes"])
         job = Job(ground, 1, 2, mode, ledger=("--keys", rng.choice([8, 500])),
@@ -432,8 +458,12 @@ def garble(rng, cycles):
         job.begins()
         job.proxies[0].say("begin")
         time.sleep(0.5 * cycles)
+        if not tls:
+            job.proxies[0].say("calm")  # calls other than the lanes' have no checksum
+            job.proxies[0].say("cut")
         job.stop()
         count.add(job.ends())
+        count["cuts"] = 0  # not what is counted here
     return count
 
 
@@ -523,4 +553,4 @@ def spoiled(rng, cycles):
 
 
 TRIALS = {trial.__name__: trial
-          for trial in (kill, kill_sync, kill_large, failpoint, end, asleep, cut, delay, garble, training, damage, spoiled, disk_full)}
+          for trial in (kill, connecting, kill_sync, kill_large, failpoint, end, asleep, cut, delay, garble, training, damage, spoiled, disk_full)}
