@@ -139,25 +139,30 @@ enum class Before : uint8_t {
   kGone,    // somebody else was faster
 };
 
+struct Judgement {
+  Before before = Before::kGone;
+  std::string bytes = {};  // of the OWNER that it is about; "" = there was none
+};
+
 // Waits until the term may be taken.
-absl::StatusOr<Before> AwaitEnd(const std::string& data_dir, uint64_t term, const LeaseOptions& options) {
+absl::StatusOr<Judgement> AwaitEnd(const std::string& data_dir, uint64_t term, const LeaseOptions& options) {
   ASSIGN_OR_RETURN(const Sight first, LookAt(data_dir, term));
-  if (first.gone) return Before::kGone;
-  if (first.free) return Before::kEnded;
+  if (first.gone) return Judgement{};
+  if (first.free) return Judgement{Before::kEnded, first.bytes};
   const Owner owner = Parse(first.bytes);
   const double lease = owner.pid == 0 ? options.length.count() : owner.lease;
   const auto start = Now();
   auto say = start;
   while (true) {
     ASSIGN_OR_RETURN(const Sight sight, LookAt(data_dir, term));
-    if (sight.gone) return Before::kGone;
-    if (sight.free) return Before::kEnded;
+    if (sight.gone) return Judgement{};
+    if (sight.free) return Judgement{Before::kEnded, sight.bytes};
     if (sight.bytes != first.bytes)
       return absl::FailedPreconditionError(
           absl::StrCat(data_dir, " is in use by ", Parse(sight.bytes).Name(),
                        ", which renews its lease: stop it first, or give this server another data_dir"));
     const double waited = Seconds(Now() - start).count(), left = kPatience * lease - waited;
-    if (left <= 0) return Before::kAsleep;
+    if (left <= 0) return Judgement{Before::kAsleep, sight.bytes};
     if (Now() >= say && waited > 0.1) {
       LOG(WARNING) << absl::StrFormat("%s is %s's, which does not renew its lease; taken over in %.1f s", data_dir,
                                       owner.Name(), left);
@@ -189,8 +194,8 @@ absl::StatusOr<std::unique_ptr<Lease>> Lease::Acquire(const std::string& data_di
       continue;
     }
     const uint64_t term = *newest;
-    ASSIGN_OR_RETURN(const Before before, AwaitEnd(data_dir, term, options));
-    if (before == Before::kGone) continue;
+    ASSIGN_OR_RETURN(const Judgement judged, AwaitEnd(data_dir, term, options));
+    if (judged.before == Before::kGone) continue;
     std::unique_ptr<Lease> lease(new Lease(data_dir, term + 1, options));
     // Of several who come, one renames it.
     if (rename(TermFolder(data_dir, term).c_str(), lease->folder_.c_str()) != 0) {
@@ -199,10 +204,14 @@ absl::StatusOr<std::unique_ptr<Lease>> Lease::Acquire(const std::string& data_di
     }
     RETURN_IF_ERROR(base::SyncFolder(data_dir));
     RETURN_IF_ERROR(base::Failpoint("lease.renamed"));
+    // Somebody may have come between the look and the renaming: then it is that one who may have files open.
+    ASSIGN_OR_RETURN(const Sight now, LookAt(data_dir, term + 1));
+    absl::Status taken;
     // Before OWNER names this process: were it killed in between, the next one could not tell that somebody sleeps.
-    if (before == Before::kAsleep) RETURN_IF_ERROR(table::SealLogs(lease->folder_ + "/log"));
-    RETURN_IF_ERROR(lease->TakeOffice());
-    return lease;
+    if (judged.before == Before::kAsleep || now.bytes != judged.bytes) taken = table::SealLogs(lease->folder_ + "/log");
+    if (taken.ok()) taken = lease->TakeOffice();
+    if (taken.ok()) return lease;
+    if (!LookAt(data_dir, term + 1).value_or(Sight{}).gone) return taken;  // unless somebody else was faster
   }
 }
 

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <thread>
+#include <vector>
 
 #include "base/failpoint.h"
 #include "base/file.h"
@@ -109,6 +111,22 @@ TEST(Lease, OneThatRenewsIsNotReplaced) {
   EXPECT_THAT(std::string(second.status().message()),
               AllOf(HasSubstr(folder.path()), HasSubstr("process " + std::to_string(getpid()))));
   EXPECT_EQ((*lease)->Check(), absl::OkStatus());
+}
+
+TEST(Lease, OfManyWhoComeAtOnceOneGetsIt) {
+  for (int round = 0; round < 10; ++round) {
+    table::TestFolder folder;
+    std::vector<std::unique_ptr<Lease>> held(4);
+    std::vector<std::thread> claimants;
+    for (auto& lease : held)
+      claimants.emplace_back([&] {
+        if (auto got = Lease::Acquire(folder.path(), kShort); got.ok()) lease = *std::move(got);
+      });
+    for (std::thread& claimant : claimants) claimant.join();
+    int still = 0;
+    for (const auto& lease : held) still += lease != nullptr && lease->Check().ok();
+    EXPECT_EQ(still, 1);
+  }
 }
 
 TEST(Lease, OneThatSleptTooLongLearnsWhoReplacedIt) {
