@@ -1,5 +1,5 @@
 // CTR-DNN with servers against the embedded tables, on the same cores: what the cluster costs where it gives nothing,
-// and what TLS and a log of what is acknowledged cost on top.
+// and what TLS costs on top.
 #include <thread>
 
 #include "bench/e2e/workload.h"
@@ -79,21 +79,6 @@ bool Guarded(const std::string& data, const std::string& folder, int rounds) {
       [&] { return tls.Pass(); }, [&] { return clear.Pass(); }));
 }
 
-// What it costs that a server logs what it acknowledges: both jobs are alike but for it.
-bool Durable(const std::string& data, int rounds, const std::string& ack, double bar) {
-  PinTo(2);
-  TemporaryFolder folders[3];
-  ServerProcess forgetful(1), durable(1, {"--data_dir=" + folders[2].path()});
-  Workload memory(folders[0].path(), InMode("async", CtrDnnYaml(data, 2)), 2, WorkerOf(forgetful.endpoint(), 0, 1));
-  Workload kept(folders[1].path(), WithAck(ack, InMode("async", CtrDnnYaml(data, 2))), 2,
-                WorkerOf(durable.endpoint(), 0, 1));
-  memory.Pass();
-  kept.Pass();
-  return Print(Compare(
-      "server + worker of 2 threads (async), pushes " + ack + " / in memory", "samples/s", bar, rounds,
-      [&] { return kept.Pass(); }, [&] { return memory.Pass(); }));
-}
-
 bool Main(Extent extent) {
   const bool quick = extent == Extent::kQuick;
   const int samples = quick ? 60'000 : 200'000, rounds = quick ? 5 : 11;
@@ -104,8 +89,6 @@ bool Main(Extent extent) {
   ok &= Async(data, folder.path(), rounds, 2);
   ok &= Sync(data, folder.path(), rounds);
   ok &= Guarded(data, folder.path(), rounds);
-  ok &= Durable(data, rounds, "logged", 0.9);
-  ok &= Durable(data, rounds, "synced", 0.5);
   return ok;
 }
 

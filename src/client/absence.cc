@@ -22,7 +22,7 @@ void Absence::Say(std::chrono::duration<double> waited, std::chrono::duration<do
     if (now < next_) return;
     next_ = now + kEvery;
   }
-  LOG(WARNING) << absl::StrFormat("%s is away since %.1f s; waiting %.0f s more for it to come back", server_,
+  LOG(WARNING) << absl::StrFormat("%s has been away for %.1f s; waiting %.0f s more for it to come back", server_,
                                   waited.count(), std::max(0.0, (patience - waited).count()));
 }
 

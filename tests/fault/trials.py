@@ -305,6 +305,10 @@ def asleep(rng, cycles, where=None, mode=None):
                 server.process.popen.send_signal(signal.SIGSTOP)
             sleeper = server.process
             server.move()
+            if rng.random() < 0.2:  # the first that takes its place is killed while it does
+                server.start(rng.choice(["lease.renamed=crash", f"log.seal=crash@{rng.randint(1, 5)}"]), wait=False)
+                if server.listens():
+                    server.kill()
             server.start()
             made.add({"sleeps": 1})
             proxy.say(f"to {server.endpoint}")
