@@ -147,6 +147,10 @@ std::string InMode(const std::string& mode, std::string yaml) {
   return yaml.insert(yaml.find('{') + 1, "sync_mode: " + mode + ", ");
 }
 
+std::string WithAck(const std::string& ack, std::string yaml) {
+  return yaml.insert(yaml.find('{') + 1, "ack: " + ack + ", ");
+}
+
 cluster::ClusterSpec WorkerOf(const std::string& endpoint, int worker, int workers) {
   cluster::ClusterSpec place;
   place.role = cluster::Role::kWorker;

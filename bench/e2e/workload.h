@@ -58,6 +58,8 @@ void WriteBinary(const std::string& path, const Shape& shape, uint64_t seed);
 std::string CtrDnnYaml(const std::string& data, int threads, Reading reading = Reading::kStream);
 // The same job with servers.
 std::string InMode(const std::string& mode, std::string yaml);
+// The same job with runner.ack.
+std::string WithAck(const std::string& ack, std::string yaml);
 // A worker of a job with one server.
 cluster::ClusterSpec WorkerOf(const std::string& endpoint, int worker, int workers);
 // MULTIHOT (26 slots × 20 ids, dim 16, 128-64, batch 1000, shared adagrad) over `data`, in memory.

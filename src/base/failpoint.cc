@@ -15,7 +15,7 @@ std::atomic<bool> failpoints_armed{false};
 
 namespace {
 
-enum class Action { kCrash, kError, kEnospc };
+enum class Action { kCrash, kStop, kError, kEnospc };
 struct Armed {
   Action action = Action::kError;
   int at = 0;  // 0 = every hit
@@ -41,12 +41,14 @@ absl::Status ArmFailpoints(std::string_view spec) {
     Armed entry;
     if (action.first == "crash") {
       entry.action = Action::kCrash;
+    } else if (action.first == "stop") {
+      entry.action = Action::kStop;
     } else if (action.first == "error") {
       entry.action = Action::kError;
     } else if (action.first == "enospc") {
       entry.action = Action::kEnospc;
     } else {
-      return absl::InvalidArgumentError(absl::StrCat("failpoint '", part, "': want name=crash|error|enospc[@n]"));
+      return absl::InvalidArgumentError(absl::StrCat("failpoint '", part, "': want name=crash|stop|error|enospc[@n]"));
     }
     if (!action.second.empty() && (!absl::SimpleAtoi(action.second, &entry.at) || entry.at < 1))
       return absl::InvalidArgumentError(absl::StrCat("failpoint '", part, "': @n wants a count from 1"));
@@ -71,6 +73,9 @@ absl::Status internal::HitFailpoint(std::string_view name) {
     case Action::kCrash:
       raise(SIGKILL);
       break;
+    case Action::kStop:
+      raise(SIGSTOP);
+      return absl::OkStatus();
     case Action::kEnospc:
       return absl::ResourceExhaustedError(absl::StrCat("failpoint ", View(name), ": No space left on device"));
     case Action::kError:

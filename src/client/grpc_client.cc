@@ -110,9 +110,11 @@ absl::StatusOr<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const ClientOpti
   RETURN_IF_ERROR(client->Prepare());
   RETURN_IF_ERROR(AwaitServers(client->control_, options.wait_timeout, options.cancelled, options.credentials.get()));
   LOG(INFO) << "init rpc client with trainer_id " << options.worker.rank();
+  // It beats from the first Connect on: while one server is waited for, the others hear of this worker.
+  client->heart_ = std::thread([client = client.get()] { client->Beat(); });
   RETURN_IF_ERROR(client->Join());
   RETURN_IF_ERROR(client->OpenLanes());
-  client->heart_ = std::thread([client = client.get()] { client->Beat(); });
+  client->lanes_open_ = true;
   return client;
 }
 
@@ -129,7 +131,9 @@ absl::Status GrpcClient::Prepare() {
     control_.push_back({server.dense.front(), wire::MakeChannel(server.dense.front(), options_.credentials.get())});
     stubs_.push_back(ps::ParameterServer::NewStub(control_.back().channel));
     traffic_.push_back(std::make_unique<LaneTraffic>());
+    absences_.push_back(std::make_unique<Absence>(ServerName(static_cast<int>(absences_.size()))));
   }
+  durable_.assign(stubs_.size(), true);
   return absl::OkStatus();
 }
 
@@ -145,11 +149,14 @@ absl::Status GrpcClient::Join() {
     request.set_server(static_cast<uint32_t>(server));
     *request.mutable_job() = options_.job;
     ps::ConnectReply reply;
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    const grpc::Status status = stubs_[server]->Connect(&context, request, &reply);
+    const grpc::Status status = Insist(server, options_.wait_timeout, [&] {
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+      return stubs_[server]->Connect(&context, request, &reply);
+    });
     if (!status.ok()) return base::Annotate(wire::FromGrpc(status), ServerName(static_cast<int>(server)));
-    durable_.push_back(reply.durable());
+    ++joined_;
+    durable_[server] = reply.durable();
     if (server == 0) loaded_ = reply.loaded();
     if (reply.loaded().identity() != loaded_.identity())
       return absl::FailedPreconditionError(absl::StrCat(
@@ -174,6 +181,7 @@ absl::Status GrpcClient::OpenLanes() {
       to.server = ServerName(server);
       to.durable = durable_[static_cast<size_t>(server)];
       if (to.durable) to.patience = options_.wait_timeout;
+      to.absence = absences_[static_cast<size_t>(server)].get();
       to.cancelled = options_.cancelled;
       ASSIGN_OR_RETURN(auto opened, Lane::Open(to, *traffic_[static_cast<size_t>(server)]));
       lanes_[static_cast<size_t>(server)].push_back(std::move(opened));
@@ -359,9 +367,11 @@ grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> pat
   const auto start = std::chrono::steady_clock::now();
   while (true) {
     const grpc::Status status = attempt();
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE || !durable_[server] || options_.cancelled() ||
-        std::chrono::steady_clock::now() - start > patience)
+        waited > patience)
       return status;
+    absences_[server]->Say(waited, patience);
     control_[server].channel->WaitForConnected(std::chrono::system_clock::now() + kLook);  // as in Lane::Reconnect
     std::this_thread::sleep_for(kInsistRest);
   }
@@ -418,6 +428,9 @@ void GrpcClient::AskToStop() {
 
 void GrpcClient::Beat() {
   while (true) {
+    if (lanes_open_)
+      for (const auto& lanes : lanes_)
+        for (const auto& lane : lanes) lane->Look();
     ps::HeartbeatRequest request;
     *request.mutable_worker() = options_.worker;
     {
@@ -450,7 +463,7 @@ void GrpcClient::Goodbye(const absl::Status& why) {
     base::MutexLock lock(mu_);
     if (std::exchange(said_goodbye_, true)) return;
   }
-  for (size_t server = 0; server < durable_.size(); ++server) {
+  for (size_t server = 0; server < joined_; ++server) {
     ps::GoodbyeRequest request;
     *request.mutable_worker() = options_.worker;
     request.set_failed(!why.ok());

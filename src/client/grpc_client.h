@@ -13,6 +13,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "client/absence.h"
 #include "client/await_servers.h"
 #include "client/lane.h"
 #include "client/ps_client.h"
@@ -37,8 +38,8 @@ struct ClientOptions {
 
 class GrpcClient final : public PsClient {
  public:
-  // Waits for the servers, agrees with them on the job and opens the lanes. FAILED_PRECONDITION where they started from
-  // different saves: each would have its own part of another model.
+  // Waits for the servers, agrees with them on the job and opens the lanes; one that goes away meanwhile is waited for.
+  // FAILED_PRECONDITION where they started from different saves: each would have its own part of another model.
   static absl::StatusOr<std::unique_ptr<GrpcClient>> Connect(const ClientOptions& options);
   ~GrpcClient() override;
 
@@ -111,11 +112,14 @@ class GrpcClient final : public PsClient {
   std::vector<Widths> widths_;
   int64_t dense_size_ = 0;
   ps::LoadedSave loaded_;
-  std::vector<NamedChannel> control_;  // a server each
-  std::vector<bool> durable_;          // the same
+  std::vector<NamedChannel> control_;               // a server each
+  std::vector<std::unique_ptr<Absence>> absences_;  // the same
+  std::vector<bool> durable_;                       // the same; true before it has said so: it may come back
+  size_t joined_ = 0;                               // servers that have answered Connect
   std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;
   std::vector<std::unique_ptr<LaneTraffic>> traffic_;      // a server each
   std::vector<std::vector<std::unique_ptr<Lane>>> lanes_;  // [server][lane]
+  std::atomic<bool> lanes_open_{false};
 
   mutable base::Mutex mu_;
   base::CondVar wake_;

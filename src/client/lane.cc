@@ -14,8 +14,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kCloseTimeout(2);
 constexpr std::chrono::milliseconds kRetry(100);
 constexpr std::chrono::milliseconds kRest(20);  // where the server answers, and refuses
-constexpr std::chrono::milliseconds kSayFirst(500);
-constexpr std::chrono::seconds kSayAgain(10);
+constexpr std::chrono::seconds kNoAnswer(30);
+constexpr int kRefusals = 3;  // that are believed: one may be what the network made of a welcome
 
 absl::Status ReplyStatus(const ps::FrameHeader& header) {
   if (header.code() == 0) return absl::OkStatus();
@@ -44,7 +44,9 @@ bool IsConnection(const absl::Status& status) {
 
 absl::StatusOr<std::unique_ptr<Lane>> Lane::Open(const LaneOptions& options, LaneTraffic& traffic) {
   std::unique_ptr<Lane> opened(new Lane(options, traffic));
-  RETURN_IF_ERROR(base::Annotate(opened->OpenStream(), absl::StrCat(options.server, " refuses a lane")));
+  absl::Status status = opened->OpenStream();
+  if (IsConnection(status)) status = opened->Reconnect(status);
+  RETURN_IF_ERROR(base::Annotate(status, absl::StrCat(options.server, " refuses a lane")));
   {
     base::MutexLock lock(opened->write_mu_);
     opened->connected_ = true;
@@ -57,9 +59,12 @@ absl::Status Lane::OpenStream() {
   auto context = std::make_unique<grpc::ClientContext>();
   auto stream = wire::OpenLane(options_.channel, context.get());
   {
-    base::MutexLock lock(write_mu_);
+    base::MutexLock write_lock(write_mu_);
+    base::MutexLock lock(mu_);
     stream_ = std::move(stream);
     context_ = std::move(context);
+    out_ = in_ = {};
+    heard_ = Clock::now();
   }
   return SayHello();
 }
@@ -70,9 +75,10 @@ absl::Status Lane::SayHello() {
   hello.set_lane(static_cast<uint32_t>(options_.index));
   *hello.mutable_worker() = options_.worker;
   grpc::ByteBuffer reply;
-  if (stream_->Write(wire::FrameWriter(hello, 0).Finish()) && stream_->Read(&reply)) {
+  if (stream_->Write(out_.Put(wire::FrameWriter(hello, 0).Finish())) && stream_->Read(&reply)) {
     wire::FrameReader frame(reply);
-    absl::Status status = frame.Open();
+    absl::Status status = in_.Check(reply);
+    if (status.ok()) status = frame.Open();
     if (status.ok()) status = ReplyStatus(frame.header());
     if (status.ok()) return status;
     context_->TryCancel();
@@ -80,6 +86,7 @@ absl::Status Lane::SayHello() {
     return status;
   }
   const absl::Status status = wire::FromGrpc(stream_->Finish());
+  if (status.code() == absl::StatusCode::kInternal) return absl::UnavailableError(status.message());  // HTTP/2's
   return status.ok() ? absl::UnavailableError("the stream ended") : status;
 }
 
@@ -134,7 +141,7 @@ void Lane::Send(ps::FrameHeader& header, size_t body_bytes, const std::function<
     if (broken.ok()) {
       if (IsPush(header.verb())) traffic_.pushes_in_flight.fetch_add(1, std::memory_order_relaxed);
       traffic_.bytes_out.Add(frame.Length());
-      if (connected_ && !stream_->Write(frame, grpc::WriteOptions().set_write_through())) {
+      if (connected_ && !stream_->Write(out_.Put(frame), grpc::WriteOptions().set_write_through())) {
         connected_ = false;
         context_->TryCancel();  // the reader learns it, and sends what is pending again
       }
@@ -163,7 +170,8 @@ absl::Status Lane::ReadReplies() {
   absl::Status status;
   while (status.ok() && stream_->Read(&buffer)) {
     traffic_.bytes_in.Add(buffer.Length());
-    status = TakeReply(buffer);
+    status = in_.Check(buffer);
+    if (status.ok()) status = TakeReply(buffer);
     buffer.Clear();
   }
   {
@@ -173,28 +181,25 @@ absl::Status Lane::ReadReplies() {
   if (!status.ok()) context_->TryCancel();
   const absl::Status finish = wire::FromGrpc(stream_->Finish());
   if (!status.ok()) return status;
-  if (finish.code() == absl::StatusCode::kInternal) return absl::UnavailableError(finish.message());  // HTTP/2's
-  return finish.ok() ? absl::UnavailableError("the stream ended") : finish;
+  // A server that has welcomed a lane refuses requests, not the stream: whatever ends it is the connection's fault.
+  return absl::UnavailableError(finish.ok() ? "the stream ended" : finish.message());
 }
 
 // A server without a log that nobody listens for any more has lost its tables: there is nothing to wait for.
 absl::Status Lane::Reconnect(const absl::Status& why) {
   const auto start = Clock::now();
-  auto say = start + kSayFirst;
+  int refusals = 0;
   while (true) {
     const absl::Status opened = OpenStream();
     if (opened.ok()) break;
     // Exhausted: the server has not noticed yet that the lane's old streams are gone.
-    if (!IsConnection(opened) && !absl::IsResourceExhausted(opened)) return opened;
+    if (!IsConnection(opened) && !absl::IsResourceExhausted(opened) && ++refusals == kRefusals) return opened;
     if (!options_.durable && absl::StrContains(opened.message(), "Connection refused")) return why;
-    const auto now = Clock::now();
-    const double waited = std::chrono::duration<double>(now - start).count();
-    if (waited > options_.patience.count())
-      return absl::UnavailableError(absl::StrFormat("%s; it did not come back within %.0f s", why.message(), waited));
-    if (now >= say) {
-      LOG(WARNING) << absl::StrFormat("%s went away; waiting for it since %.1f s", options_.server, waited);
-      say = now + kSayAgain;
-    }
+    const std::chrono::duration<double> waited = Clock::now() - start;
+    if (waited > options_.patience)
+      return absl::UnavailableError(
+          absl::StrFormat("%s; it did not come back within %.0f s", why.message(), waited.count()));
+    options_.absence->Say(waited, options_.patience);
     if (closing() || options_.cancelled())
       return absl::CancelledError("stopped while waiting for a server to come back");
     // A call on a channel that has failed ends at once, and gRPC connects only while somebody waits.
@@ -221,7 +226,7 @@ void Lane::SendAgain() {
   connected_ = true;
   for (const grpc::ByteBuffer& frame : frames) {
     traffic_.bytes_out.Add(frame.Length());
-    if (stream_->Write(frame)) continue;
+    if (stream_->Write(out_.Put(frame))) continue;
     connected_ = false;
     context_->TryCancel();
     return;
@@ -238,6 +243,7 @@ absl::Status Lane::TakeReply(grpc::ByteBuffer& buffer) {
       return absl::InternalError(absl::StrCat("a reply to request ", frame.header().id(), ", which is not due"));
     pending = std::move(pending_.front());
     pending_.pop_front();
+    heard_ = Clock::now();
   }
   absl::Status status = ReplyStatus(frame.header());
   if (pending.call != nullptr) {
@@ -254,6 +260,14 @@ absl::Status Lane::TakeReply(grpc::ByteBuffer& buffer) {
     held_.clear();
   }
   return absl::OkStatus();
+}
+
+// Without write_mu_, which is held by whom the server does not read.
+void Lane::Look() {
+  base::MutexLock lock(mu_);
+  const auto now = Clock::now();
+  if (pending_.empty() || now - pending_.front().sent < kNoAnswer || now - heard_ < kNoAnswer) return;
+  context_->TryCancel();
 }
 
 void Lane::Note(const Pending& request, const ps::FrameHeader& reply) {

@@ -15,10 +15,12 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "client/absence.h"
 #include "client/call.h"
 #include "metrics/counter.h"
 #include "metrics/histogram.h"
 #include "wire/frame.h"
+#include "wire/frame_seal.h"
 #include "wire/raw_service.h"
 
 namespace regatta::client {
@@ -41,6 +43,7 @@ struct LaneOptions {
   std::string server;                          // what errors call it
   bool durable = false;                        // a server that was killed may come back with all that it acknowledged
   std::chrono::duration<double> patience{10};  // with a connection that broke
+  Absence* absence = nullptr;                  // of the server; outlives the lane
   std::function<bool()> cancelled = [] { return false; };  // asked while it waits
 };
 
@@ -49,6 +52,7 @@ class Lane {
   // Reads the body of a reply; runs on the lane's thread.
   using Decode = std::function<absl::Status(wire::FrameReader&)>;
 
+  // A server that goes away meanwhile is waited for, as later.
   static absl::StatusOr<std::unique_ptr<Lane>> Open(const LaneOptions& options, LaneTraffic& traffic);
   ~Lane();
 
@@ -56,6 +60,9 @@ class Lane {
   // caller has called Expect.
   void Send(ps::FrameHeader& header, size_t body_bytes, const std::function<void(wire::FrameWriter&)>& fill,
             Decode decode, Call& call);
+  // Opens the stream again where no answer has come for a long time: what the network takes away, nobody misses. Called
+  // now and then.
+  void Look();
   // Held over the frames of a push, which follow one another.
   base::Mutex& push_order() { return push_order_; }
 
@@ -88,9 +95,11 @@ class Lane {
   base::Mutex push_order_;
 
   base::Mutex write_mu_;  // orders pending_ as the stream
-  std::unique_ptr<grpc::ClientContext>
-      context_;  // these two change under write_mu_ by the reader, which reads them too
+  // These change under write_mu_ and mu_ by the reader, which reads them too.
+  std::unique_ptr<grpc::ClientContext> context_;
   std::unique_ptr<wire::LaneCall> stream_;
+  wire::FrameSeal out_;  // as stream_
+  wire::FrameSeal in_;   // the reader's
   bool connected_ ABSL_GUARDED_BY(write_mu_) = false;
   uint64_t next_id_ ABSL_GUARDED_BY(write_mu_) = 1;
 
@@ -99,6 +108,7 @@ class Lane {
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mu_);
   std::deque<Pending> held_ ABSL_GUARDED_BY(mu_);  // answered frames of a push that is not whole yet
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
+  std::chrono::steady_clock::time_point heard_ ABSL_GUARDED_BY(mu_);  // the last answer, or the stream's beginning
   bool reader_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool closing_ ABSL_GUARDED_BY(mu_) = false;
 };

@@ -18,6 +18,7 @@ constexpr double kMaxWaitSeconds = 1e7;
 constexpr char kMetricsPort[] = "REGATTA_METRICS_PORT";
 constexpr char kDataDir[] = "REGATTA_DATA_DIR";
 constexpr char kLogLimit[] = "REGATTA_LOG_LIMIT";
+constexpr char kLease[] = "REGATTA_LEASE_SECONDS";
 
 constexpr std::string_view kRoleVariables[] = {
     "TRAINING_ROLE",
@@ -233,6 +234,16 @@ absl::StatusOr<std::optional<int>> ReadMetricsPort(const Getenv& getenv) {
 
 absl::StatusOr<int> ReadLogLimit(const Getenv& getenv) {
   return ReadInt(getenv, kLogLimit, kLeastLogLimit, 1 << 30, kDefaultLogLimit);
+}
+
+absl::StatusOr<double> ReadLease(const Getenv& getenv) {
+  const std::optional<std::string> text = ReadText(getenv, kLease);
+  if (!text.has_value()) return kDefaultLease;
+  double value = 0;
+  if (!absl::SimpleAtod(*text, &value) || !(value >= kLeastLease && value <= kMostLease))
+    return absl::InvalidArgumentError(
+        absl::StrCat(kLease, "=", *text, ": want a number from ", kLeastLease, " to ", kMostLease));
+  return value;
 }
 
 std::string ReadDataDir(const Getenv& getenv) { return ReadText(getenv, kDataDir).value_or(""); }

@@ -64,6 +64,9 @@ std::string ReadDataDir(const Getenv& getenv);
 inline constexpr int kDefaultLogLimit = 4096;
 inline constexpr int kLeastLogLimit = 1;
 absl::StatusOr<int> ReadLogLimit(const Getenv& getenv);
+// REGATTA_LEASE_SECONDS: after which a server that has not been heard in its data_dir may be replaced.
+inline constexpr double kDefaultLease = 10, kLeastLease = 0.2, kMostLease = 3600;
+absl::StatusOr<double> ReadLease(const Getenv& getenv);
 
 // A variable without the blanks around it; an empty one is an unset one.
 std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name);

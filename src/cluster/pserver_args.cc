@@ -71,6 +71,13 @@ void AddOptions(CLI::App& app, Flags& flags, PserverArgs& args) {
                       kDefaultLogLimit, "; REGATTA_LOG_LIMIT)"))
       ->check(CLI::Range(kLeastLogLimit, 1 << 30))
       ->type_name("MB");
+  app.add_option(
+         "--lease_seconds", args.lease,
+         absl::StrCat("a server that has been silent in its data_dir for half as long again, because it sleeps, "
+                      "may be replaced by another that is started there (",
+                      kDefaultLease, "; REGATTA_LEASE_SECONDS)"))
+      ->check(CLI::Range(kLeastLease, kMostLease))
+      ->type_name("S");
   app.add_option("--log_dir", args.log_dir, "write log files there, not only to stderr")->type_name("DIR");
   app.add_option("--metrics_port", args.metrics_port,
                  "serve Prometheus text at http://127.0.0.1:N/metrics; 0: any free port, which the log names")
@@ -144,6 +151,9 @@ absl::StatusOr<PserverArgs> ParsePserverArgs(int argc, const char* const* argv, 
   if (args.data_dir.empty()) args.data_dir = ReadDataDir(getenv);
   if (!args.log_limit.has_value()) {
     ASSIGN_OR_RETURN(args.log_limit, ReadLogLimit(getenv));
+  }
+  if (!args.lease.has_value()) {
+    ASSIGN_OR_RETURN(args.lease, ReadLease(getenv));
   }
   if (!args.metrics_port.has_value()) {
     ASSIGN_OR_RETURN(args.metrics_port, ReadMetricsPort(getenv));

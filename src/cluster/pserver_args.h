@@ -27,6 +27,7 @@ struct PserverArgs {
   std::string load;                  // a checkpoint to start from; "" = none
   std::string data_dir;              // where it logs what it acknowledges, and comes back from; "" = nowhere
   std::optional<int> log_limit;      // megabytes of that log
+  std::optional<double> lease;       // seconds; who is silent for longer in its data_dir may be replaced
   std::string log_dir;               // "" = stderr only
   std::optional<int> metrics_port;   // 0 = any free one; absent = none
   std::vector<std::string> command;  // behind --; empty with explicit flags

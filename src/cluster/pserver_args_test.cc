@@ -85,6 +85,10 @@ TEST(PserverArgs, WrongOnesSayWhatToDo) {
   EXPECT_THAT(ErrorOf({"--", "train"}), HasSubstr("'--'"));
   EXPECT_THAT(ErrorOf({"--host=a b"}), HasSubstr("--host"));
   EXPECT_THAT(ErrorOf({"--log_limit=0"}), HasSubstr("--log_limit"));
+  EXPECT_THAT(ErrorOf({"--lease_seconds=0"}), HasSubstr("--lease_seconds"));
+  EXPECT_THAT(ErrorOf({}, {{"REGATTA_LEASE_SECONDS", "soon"}}), HasSubstr("REGATTA_LEASE_SECONDS=soon"));
+  EXPECT_EQ(Parse({}, {{"REGATTA_LEASE_SECONDS", "2.5"}})->lease, 2.5);
+  EXPECT_EQ(Parse({})->lease, 10);
   EXPECT_THAT(ErrorOf({"--checkpoint_root", "d"}), HasSubstr("not available yet"));
 }
 

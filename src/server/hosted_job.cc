@@ -46,6 +46,7 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
   Restore(state);
   for (int lane = 0; lane < spec_.lanes.lanes(); ++lane)
     RETURN_IF_ERROR(Replay(journal, lane, lane < state.lanes_size() ? state.lanes(lane).logged() : 0));
+  RETURN_IF_ERROR(journal.KeepLanes(spec_.lanes.lanes()));
   for (const ps::JournalEntry& entry : journal.entries()) {
     const auto restore = [this](const ps::WorkerId& worker, MemberState state) {
       roster_.Restore({static_cast<int>(worker.rank()), worker.incarnation(), worker.where()}, state);

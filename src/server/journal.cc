@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 #include <grpcpp/support/slice.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/failpoint.h"
@@ -28,13 +29,13 @@ absl::Status AsDamage(const std::string& what) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& folder) {
-  RETURN_IF_ERROR(base::MakeFolders(folder));
-  ASSIGN_OR_RETURN(table::RootLock lock, table::RootLock::Acquire(folder));
-  std::unique_ptr<Journal> journal(new Journal(folder, std::move(lock)));
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& data_dir, const LeaseOptions& options) {
+  ASSIGN_OR_RETURN(auto lease, Lease::Acquire(data_dir, options));
+  const std::string folder = lease->folder();
+  std::unique_ptr<Journal> journal(new Journal(std::move(lease)));
   RETURN_IF_ERROR(journal->OpenJob());
   if (!journal->entries_.empty() && journal->entries_.back().ended()) {
-    LOG(INFO) << folder << " holds a job that has ended; it begins anew";
+    LOG(INFO) << data_dir << " holds a job that has ended; it begins anew";
     journal->job_.reset();
     journal->entries_.clear();
     RETURN_IF_ERROR(LocalSaves(folder).RemoveAll());
@@ -51,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& folder
 
 absl::Status Journal::OpenJob() {
   table::LogOptions options;
-  options.folder = LogFolder(folder_);
+  options.folder = LogFolder(folder());
   options.name = "job";
   ASSIGN_OR_RETURN(job_, table::PushLog::Open(options, 0, [this](const table::LogRecord& record) -> absl::Status {
                      ps::JournalEntry entry;
@@ -61,13 +62,32 @@ absl::Status Journal::OpenJob() {
                      return absl::OkStatus();
                    }));
   if (!entries_.empty() && !entries_.front().has_job()) return AsDamage("job, where one begins");
+  if (entries_.empty() && base::Exists(options.folder + "/lane0.end"))
+    return absl::DataLossError(
+        absl::StrCat(options.folder,
+                     " has logs of lanes, and none of the job that they belong to; restore it from a "
+                     "copy, or start from a checkpoint with an empty data_dir"));
   return absl::OkStatus();
+}
+
+int Journal::lanes_kept() const {
+  uint32_t lanes = 0;
+  for (const ps::JournalEntry& entry : entries_) lanes = std::max(lanes, entry.lanes());
+  return static_cast<int>(lanes);
+}
+
+absl::Status Journal::KeepLanes(int lanes) {
+  if (lanes <= lanes_kept()) return absl::OkStatus();
+  ps::JournalEntry entry;
+  entry.set_lanes(static_cast<uint32_t>(lanes));
+  return Write(entry);
 }
 
 absl::Status Journal::OpenLane(int lane, uint64_t after, const ChangeFn& fn) {
   table::LogOptions options;
-  options.folder = LogFolder(folder_);
+  options.folder = LogFolder(folder());
   options.name = absl::StrCat("lane", lane);
+  options.expected = lane < lanes_kept();
   options.segment_bytes = segment_bytes_;
   if (lanes_.size() <= static_cast<size_t>(lane)) lanes_.resize(static_cast<size_t>(lane) + 1);
   ASSIGN_OR_RETURN(lanes_[static_cast<size_t>(lane)],
@@ -88,7 +108,8 @@ absl::Status Journal::Write(const ps::JournalEntry& entry) {
   const std::string_view body(bytes);
   ASSIGN_OR_RETURN(const uint64_t index, job_->Append({&body, 1}));
   if (ack_ == Ack::kSynced) RETURN_IF_ERROR(job_->Sync(index));
-  return base::Failpoint("journal.written");
+  RETURN_IF_ERROR(base::Failpoint("journal.written"));
+  return Held();
 }
 
 absl::StatusOr<uint64_t> Journal::Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {
@@ -102,6 +123,7 @@ absl::StatusOr<uint64_t> Journal::Log(int lane, const Identity& worker, const gr
   ASSIGN_OR_RETURN(const uint64_t index, log.Append(parts));
   logged_.Add(request.Length());
   if (ack_ == Ack::kSynced) RETURN_IF_ERROR(log.Sync(index));
+  RETURN_IF_ERROR(Held());
   return index;
 }
 
@@ -111,7 +133,7 @@ absl::Status Journal::End() {
   RETURN_IF_ERROR(Write(entry));
   for (const auto& lane : lanes_)
     if (lane != nullptr) RETURN_IF_ERROR(lane->DropThrough(lane->last_index()));
-  return LocalSaves(folder_).RemoveAll();
+  return LocalSaves(folder()).RemoveAll();
 }
 
 uint64_t Journal::bytes() const {

@@ -12,8 +12,8 @@
 
 #include "base/status.h"
 #include "metrics/counter.h"
+#include "server/lease.h"
 #include "server/roster.h"
-#include "table/checkpoint/root_lock.h"
 #include "table/log/push_log.h"
 #include "wire/ps.pb.h"
 
@@ -28,23 +28,30 @@ enum class Ack : uint8_t {
 
 class Journal {
  public:
-  // Locks `folder` and reads what was written of the job; a job that has ended is forgotten. FAILED_PRECONDITION where
-  // another process has it.
-  static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& folder);
+  // Takes `data_dir` (lease.h) and reads what was written of the job; a job that has ended is forgotten.
+  // FAILED_PRECONDITION where another process has it.
+  static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& data_dir, const LeaseOptions& lease = {});
 
-  const std::string& folder() const { return folder_; }
+  const std::string& data_dir() const { return lease_->data_dir(); }
+  const std::string& folder() const { return lease_->folder(); }  // where its files are
+  // Whether the data_dir is still this server's. Asked before anything is answered.
+  absl::Status Held() const { return lease_->Check(); }
   // In their order; the first is the job. Empty: there is none.
   const std::vector<ps::JournalEntry>& entries() const { return entries_; }
 
   // `fn` for every change that the lane's log holds after record `after`; afterwards Log may be called for it.
   using ChangeFn = std::function<absl::Status(const Identity& worker, uint64_t index, grpc::ByteBuffer& request)>;
   absl::Status OpenLane(int lane, uint64_t after, const ChangeFn& fn);
+  // So many have been opened: from now on one that is missing is damage.
+  absl::Status KeepLanes(int lanes);
   void SetAck(Ack ack) { ack_ = ack; }
   // Of the lanes that are opened from then on.
   void SetSegmentBytes(uint64_t bytes) { segment_bytes_ = bytes; }
 
+  // Afterwards the entry is written, and the data_dir was still this server's.
   absl::Status Write(const ps::JournalEntry& entry);
-  // Afterwards the request is as safe as the job asks for. The record's index.
+  // Afterwards the request is as safe as the job asks for, and the data_dir was still this server's: who comes next
+  // finds it. The record's index.
   absl::StatusOr<uint64_t> Log(int lane, const Identity& worker, const grpc::ByteBuffer& request);
   uint64_t LastLogged(int lane) const { return lanes_[static_cast<size_t>(lane)]->last_index(); }
   // Records up to `index` are in checkpoints.
@@ -55,11 +62,11 @@ class Journal {
   uint64_t logged() const { return logged_.value(); }  // bytes, since the process began
 
  private:
-  Journal(const std::string& folder, table::RootLock lock) : folder_(folder), lock_(std::move(lock)) {}
+  explicit Journal(std::unique_ptr<Lease> lease) : lease_(std::move(lease)) {}
   absl::Status OpenJob();
+  int lanes_kept() const;
 
-  const std::string folder_;
-  const table::RootLock lock_;
+  const std::unique_ptr<Lease> lease_;
   Ack ack_ = Ack::kLogged;
   uint64_t segment_bytes_ = table::LogOptions().segment_bytes;
   std::unique_ptr<table::PushLog> job_;

@@ -63,11 +63,12 @@ bool IsDenseVerb(ps::Verb verb) {
 
 }  // namespace
 
-LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Standing standing)
+LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Standing standing, Cancelled cancelled)
     : job_(job),
       worker_(worker),
       lane_(lane),
       standing_(standing),
+      cancelled_(std::move(cancelled)),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
       keys_(static_cast<size_t>(job.sparse_tables())) {}
 
@@ -173,7 +174,7 @@ absl::Status LaneSession::AwaitTurn(const ps::FrameHeader& header) {
   SyncStage* stage = job_.stage(lane_);
   if (stage == nullptr || header.kind() != ps::TRAIN) return absl::OkStatus();
   const auto start = Clock::now();
-  const absl::Status status = stage->AwaitBefore(header.step());
+  const absl::Status status = stage->AwaitBefore(header.step(), cancelled_);
   job_.traffic().sync_wait.Record(NanosSince(start));
   return status;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "base/status.h"
@@ -18,8 +19,11 @@ namespace regatta::server {
 
 class LaneSession {
  public:
+  using Cancelled = std::function<bool()>;  // asked while it waits: nobody will read the answer
   // `lane` is below spec().lanes.lanes(); the last one is the dense lane.
-  LaneSession(HostedJob& job, const Identity& worker, int lane, Standing standing = Standing::kAdmin);
+  LaneSession(
+      HostedJob& job, const Identity& worker, int lane, Standing standing = Standing::kAdmin,
+      Cancelled cancelled = [] { return false; });
 
   const Identity& worker() const { return worker_; }
   // The reply to a request. One that changes tables and has been done before is answered as done.
@@ -64,6 +68,7 @@ class LaneSession {
   const Identity worker_;
   const int lane_;
   const Standing standing_;
+  const Cancelled cancelled_;
   const wire::Range shards_;                   // of a sparse lane
   std::vector<std::vector<base::Key>> keys_;   // a table each, reused
   std::vector<float> rows_;                    // on their way to 16 bits, reused

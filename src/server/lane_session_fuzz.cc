@@ -4,6 +4,7 @@
 
 #include "server/lane_session.h"
 #include "server/testing/small_job.h"
+#include "wire/frame_seal.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace regatta;
@@ -16,6 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
        {std::pair{std::min<size_t>(2, size), std::min(cut, size)}, {std::min(cut, size), size}}) {
     const grpc::Slice slice(data + begin, end - begin);
     grpc::ByteBuffer request(&slice, 1);
+    wire::FrameSeal().Check(request).IgnoreError();
     session.Answer(request);
   }
   if (job->rows() > 10'000) job->sparse(0).Clear();

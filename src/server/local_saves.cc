@@ -56,14 +56,17 @@ absl::StatusOr<std::vector<LocalSaves::Kept>> LocalSaves::List() const {
 absl::StatusOr<std::optional<LocalSaves::Loaded>> LocalSaves::LoadNewest(const table::ModelConfig& configs,
                                                                          const ServerPlace& place) const {
   ASSIGN_OR_RETURN(std::vector<Kept> kept, List());
+  std::vector<uint64_t> damaged;
   for (; !kept.empty(); kept.pop_back()) {
     ASSIGN_OR_RETURN(auto tables, TableShare::Create(configs, place));
     const absl::Status filled = tables->LoadPart(FolderOf(kept.back().number));
     if (filled.ok()) {
+      for (const uint64_t number : damaged) RETURN_IF_ERROR(Remove(number));
       LOG(INFO) << "loaded checkpoint " << FolderOf(kept.back().number) << ": " << tables->rows() << " rows";
       return Loaded{std::move(tables), std::move(kept.back().state)};
     }
     LOG(WARNING) << filled.message() << "; the one before it is tried";
+    damaged.push_back(kept.back().number);
   }
   return std::nullopt;
 }

@@ -31,8 +31,8 @@ class LocalSaves {
     std::unique_ptr<TableShare> tables;
     ps::ServerState state;
   };
-  // The newest that can be read, tables and all; nothing where there is none. One that is damaged is passed over with a
-  // warning.
+  // The newest that can be read, tables and all; nothing where there is none. Newer ones that are damaged are removed
+  // with a warning, when an older one is found whole: nobody may count on them.
   absl::StatusOr<std::optional<Loaded>> LoadNewest(const table::ModelConfig& configs, const ServerPlace& place) const;
 
   absl::Status Write(uint64_t number, table::ModelCut& cut, const ps::ServerState& state) const;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "wire/certificate.h"
 #include "wire/transport.h"
@@ -16,6 +17,7 @@ namespace regatta::server {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(100);
+constexpr std::chrono::seconds kAsleep(1);    // this process, when it has not looked for so long
 constexpr std::chrono::seconds kFarewell(5);  // that a failed job's workers have to hear why
 
 // What peers together may make this process use. A lane holds a thread, and a worker opens kMaxLanes at most.
@@ -41,11 +43,13 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& o
   if (options.credentials != nullptr) RETURN_IF_ERROR(wire::CheckCertificate(*options.credentials));
   std::unique_ptr<Journal> journal;
   if (!options.data_dir.empty()) {
-    ASSIGN_OR_RETURN(journal, Journal::Open(options.data_dir));
+    ASSIGN_OR_RETURN(journal, Journal::Open(options.data_dir, options.lease));
   }
   const bool returns = journal != nullptr && !journal->entries().empty();
   std::unique_ptr<PsServer> server(new PsServer(options, std::move(journal)));
-  RETURN_IF_ERROR(server->service_.Recover());
+  const absl::Status recovered = server->service_.Recover();
+  RETURN_IF_ERROR(server->service_.Held());  // what is missing then is the successor's
+  RETURN_IF_ERROR(recovered);
   if (!returns && !options.load.empty() && options.place.has_value())
     RETURN_IF_ERROR(server->service_.LoadNow(*options.place));
   RETURN_IF_ERROR(server->Listen());
@@ -85,7 +89,8 @@ absl::Status PsServer::Listen() {
 
 absl::Status PsServer::Wait() {
   const absl::Status status = Watch();
-  if (!status.ok() && !stop_ && job() != nullptr) {  // workers that are still there hear it at their next call
+  if (!status.ok() && !stop_ && job() != nullptr &&
+      service_.Held().ok()) {  // workers that are still there hear it at their next call
     const auto end = std::chrono::steady_clock::now() + kFarewell;
     while (!stop_ && !job()->roster().AllGone() && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(kLook);
@@ -95,12 +100,19 @@ absl::Status PsServer::Wait() {
 }
 
 absl::Status PsServer::Watch() {
+  auto looked = std::chrono::steady_clock::now();
   while (true) {
     if (stop_) return absl::CancelledError("stopped");
+    if (const absl::Status held = service_.Held(); !held.ok()) {
+      if (job() != nullptr) job()->roster().Fail(held);  // who waits for something here waits no longer
+      return held;
+    }
     service_.CancelSilentLanes();
+    const auto asleep = std::chrono::steady_clock::now() - std::exchange(looked, std::chrono::steady_clock::now());
     if (HostedJob* const hosted = job()) {
       hosted->Sample();
       Roster& roster = hosted->roster();
+      if (asleep > kAsleep) roster.Excuse(asleep);
       roster.LoseSilent(options_.worker_timeout);
       if (!roster.failure().ok() || roster.AllGone()) service_.Finish();
       RETURN_IF_ERROR(roster.failure());

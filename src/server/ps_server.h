@@ -21,6 +21,7 @@ struct ServerOptions {
   int workers = 0;                  // that must take part; 0 = as many as the first one says
   std::string load = {};            // a save to start from; "" = none
   std::string data_dir = {};        // where it logs what it acknowledges; "" = nowhere
+  LeaseOptions lease = {};          // of it
   KeeperOptions keeper = {};
   std::optional<ServerPlace> place = {};             // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
@@ -31,12 +32,13 @@ struct ServerOptions {
 class PsServer {
  public:
   // Loads, or goes on with the job in data_dir, then listens. FAILED_PRECONDITION names the endpoint that cannot be
-  // listened on.
+  // listened on, or the server that has data_dir.
   static absl::StatusOr<std::unique_ptr<PsServer>> Start(const ServerOptions& options);
   ~PsServer();
 
   const std::vector<std::string>& endpoints() const { return endpoints_; }  // as bound
-  // Returns when all workers are done (OK), the job failed, or Stop was called (CANCELLED).
+  // Returns when all workers are done (OK), the job failed, another server has taken data_dir over (UNAVAILABLE), or
+  // Stop was called (CANCELLED).
   absl::Status Wait();
   void Stop() { stop_ = true; }  // async-signal-safe
   HostedJob* job() const { return service_.job(); }

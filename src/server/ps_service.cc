@@ -12,6 +12,7 @@
 #include "server/lane_session.h"
 #include "server/local_saves.h"
 #include "wire/frame.h"
+#include "wire/frame_seal.h"
 #include "wire/transport.h"
 
 namespace regatta::server {
@@ -48,7 +49,7 @@ PsService::PsService(const ServiceOptions& options, Journal* journal)
 absl::Status PsService::Recover() {
   if (journal_ == nullptr || journal_->entries().empty()) return absl::OkStatus();
   base::MutexLock lock(mu_);
-  LOG(INFO) << "goes on with the job in " << journal_->folder();
+  LOG(INFO) << "goes on with the job in " << journal_->data_dir();
   return StartJob(journal_->entries().front().job());
 }
 
@@ -160,9 +161,14 @@ grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectR
   absl::Status status = join();
   if (absl::IsFailedPrecondition(status) && journal_ != nullptr && !journal_->entries().empty())
     status = absl::FailedPreconditionError(absl::StrCat(status.message(), " (this server goes on with the job in ",
-                                                        journal_->folder(), "; remove it to begin another)"));
+                                                        journal_->data_dir(), "; remove it to begin another)"));
   if (!status.ok()) LOG(WARNING) << "refused worker " << request->worker().rank() << ": " << status.message();
-  return wire::ToGrpc(status);
+  return Answer(status);
+}
+
+grpc::Status PsService::Answer(const absl::Status& status) const {
+  const absl::Status held = Held();
+  return wire::ToGrpc(held.ok() ? status : held);
 }
 
 absl::StatusOr<HostedJob*> PsService::JobOf(const ps::WorkerId& worker) const {
@@ -173,13 +179,15 @@ absl::StatusOr<HostedJob*> PsService::JobOf(const ps::WorkerId& worker) const {
 }
 
 grpc::Status PsService::RawLane(grpc::ServerContext* context, wire::LaneStream* stream) {
-  return wire::ToGrpc(ServeLane(context, stream));
+  return Answer(ServeLane(context, stream));
 }
 
 absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream* stream) {
   LaneRegister::Opening opening(lanes_, *context);
   grpc::ByteBuffer request;
+  wire::FrameSeal in, out;
   if (!stream->Read(&request)) return absl::InvalidArgumentError("a lane begins with HELLO");
+  RETURN_IF_ERROR(in.Check(request));
   ps::FrameHeader hello;
   {
     wire::FrameReader frame(request);
@@ -195,17 +203,23 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   hosted->roster().Reached(ToIdentity(hello.worker()));
   ps::FrameHeader welcome;
   welcome.set_id(hello.id());
-  if (!stream->Write(wire::FrameWriter(welcome, 0).Finish())) return absl::OkStatus();
-  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context));
+  RETURN_IF_ERROR(Held());
+  if (!stream->Write(out.Put(wire::FrameWriter(welcome, 0).Finish()))) return absl::OkStatus();
+  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context),
+                      [context] { return context->IsCancelled(); });
+  absl::Status carried;
   while (stream->Read(&request)) {
-    const grpc::ByteBuffer reply = session.Answer(request);
+    carried = in.Check(request);
+    if (!carried.ok()) break;  // the worker opens another stream, and sends again what was not answered
+    const grpc::ByteBuffer reply = out.Put(session.Answer(request));
     RETURN_IF_ERROR(base::Failpoint("lane.reply"));
     request.Clear();
+    RETURN_IF_ERROR(Held());
     if (!stream->Write(reply)) break;
   }
   // A worker that ends says goodbye before it closes its lanes; this one was killed, or its network is gone.
   hosted->roster().Suspect(ToIdentity(hello.worker()));
-  return absl::OkStatus();
+  return carried;
 }
 
 grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) {
@@ -224,13 +238,13 @@ grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherReq
     }
     return absl::OkStatus();
   };
-  return wire::ToGrpc(meet());
+  return Answer(meet());
 }
 
 grpc::Status PsService::Heartbeat(grpc::ServerContext*, const ps::HeartbeatRequest* request,
                                   ps::HeartbeatReply* reply) {
   const auto hosted = JobOf(request->worker());
-  if (!hosted.ok()) return wire::ToGrpc(hosted.status());
+  if (!hosted.ok()) return Answer(hosted.status());
   if (request->progress().ByteSizeLong() > kMaxProgressBytes)  // fields that this version does not know
     return wire::ToGrpc(absl::ResourceExhaustedError("the heartbeat is too long"));
   Roster& roster = (*hosted)->roster();
@@ -253,7 +267,7 @@ grpc::Status PsService::Goodbye(grpc::ServerContext*, const ps::GoodbyeRequest* 
   if (request->failed())
     LOG(WARNING) << "worker " << request->worker().rank() << " gives up: " << request->reason().substr(0, 1024);
   hosted->roster().Leave(ToIdentity(request->worker()));
-  return grpc::Status::OK;
+  return Answer(absl::OkStatus());
 }
 
 grpc::Status PsService::Status(grpc::ServerContext*, const ps::StatusRequest*, ps::StatusReply* reply) {

@@ -47,6 +47,9 @@ class PsService final : public wire::RawService {
   // Nobody will come back to the job: what was kept on the disk for its return is removed.
   void Finish();
 
+  // Whether the data_dir, if there is one, is still this server's (lease.h).
+  absl::Status Held() const { return journal_ == nullptr ? absl::OkStatus() : journal_->Held(); }
+
   // Null before the first worker has come.
   HostedJob* job() const;
   // Ends lanes that were opened and say nothing.
@@ -61,6 +64,8 @@ class PsService final : public wire::RawService {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<HostedJob*> JobOf(const ps::WorkerId& worker) const;
   absl::Status ServeLane(grpc::ServerContext* context, wire::LaneStream* stream);
+  // What a call is answered: a server that has lost its data_dir says nothing else any more.
+  grpc::Status Answer(const absl::Status& status) const;
 
   TokenGuard guard_;
   LaneRegister lanes_;

@@ -56,7 +56,8 @@ class Life {
       ps::JournalEntry entry;
       entry.mutable_job()->set_protocol(1);
       EXPECT_TRUE(journal_->Write(entry).ok());
-    } else if (auto saved = LocalSaves(folder).LoadNewest(spec.tables, {0, 1}); saved.ok() && saved->has_value()) {
+    } else if (auto saved = LocalSaves(journal_->folder()).LoadNewest(spec.tables, {0, 1});
+               saved.ok() && saved->has_value()) {
       tables = std::move((*saved)->tables);
       state = std::move((*saved)->state);
     }
@@ -238,15 +239,17 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
     }
     // The newest checkpoint is damaged: the one before it, and the log, are enough.
     const Life::Rows before = life->rows();
+    const std::string term = life->journal().folder();
     life.reset();
     std::map<uint64_t, std::string> saves;
-    for (const auto& entry : fs::directory_iterator(folder.path() + "/checkpoint"))
+    for (const auto& entry : fs::directory_iterator(term + "/checkpoint"))
       saves[std::stoull(entry.path().filename())] = entry.path();
     ASSERT_EQ(saves.size(), 2u);
     fs::resize_file(saves.rbegin()->second + "/data-000", 20);
     life = std::make_unique<Life>(folder.path(), spec);
     ASSERT_EQ(life->status(), absl::OkStatus());
     EXPECT_EQ(life->rows(), before) << Name(mode);
+    EXPECT_EQ(LocalSaves(life->journal().folder()).List().value().size(), 1u) << "the keeper would count on it";
   }
 }
 
@@ -337,12 +340,37 @@ TEST_F(RecoveryTest, TheFolderBelongsToOneServer) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(folder_.path()));
 }
 
+// Before the first checkpoint only the job's own log knows that they were there.
+TEST_F(RecoveryTest, ALaneOrAJobThatIsGoneIsNotTakenForANewOne) {
+  for (const std::string gone : {"lane0", "lane1", "job"}) {
+    table::TestFolder folder;
+    auto life = std::make_unique<Life>(folder.path(), Spec(Mode::kAsync, 1));
+    EXPECT_TRUE(life->job().roster().Join(Worker(0)).ok());
+    EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
+    const std::string term = life->journal().folder();
+    life.reset();
+    for (const auto& entry : fs::directory_iterator(term + "/log"))
+      if (entry.path().filename().string().starts_with(gone)) fs::remove(entry.path());
+    const auto journal = Journal::Open(folder.path());
+    if (gone == "job") {
+      EXPECT_EQ(journal.status().code(), absl::StatusCode::kDataLoss);
+      continue;
+    }
+    ASSERT_TRUE(journal.ok());
+    const int lane = gone.back() - '0';
+    const auto again = [](const Identity&, uint64_t, grpc::ByteBuffer&) { return absl::OkStatus(); };
+    EXPECT_EQ((*journal)->OpenLane(lane, 0, again).code(), absl::StatusCode::kDataLoss) << gone;
+    EXPECT_EQ((*journal)->OpenLane(1 - lane, 0, again), absl::OkStatus()) << gone;
+  }
+}
+
 TEST_F(RecoveryTest, ALogThatIsGoneIsNotTakenForAnEmptyOne) {
   auto life = Begin(Mode::kAsync, 1);
   EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
   ASSERT_EQ(Keeper::Start(life->job(), life->journal(), {}).value()->Save(), absl::OkStatus());
+  const std::string term = life->journal().folder();
   life.reset();
-  for (const auto& entry : fs::directory_iterator(folder_.path() + "/log"))
+  for (const auto& entry : fs::directory_iterator(term + "/log"))
     if (entry.path().filename().string().starts_with("lane")) fs::remove(entry.path());
   EXPECT_EQ(Again()->status().code(), absl::StatusCode::kDataLoss);
 }

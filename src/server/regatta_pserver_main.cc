@@ -133,6 +133,7 @@ int Main(int argc, char** argv) {
   options.workers = args->spec.workers;
   options.load = args->load;
   options.data_dir = args->data_dir;
+  options.lease.length = std::chrono::duration<double>(*args->lease);
   options.keeper.log_bytes = static_cast<uint64_t>(*args->log_limit) << 20;
   options.credentials = args->spec.credentials;
   if (!args->spec.servers.empty())
@@ -152,7 +153,7 @@ int Main(int argc, char** argv) {
   }
   RaiseFileLimit();
   auto listening = PsServer::Start(options);
-  if (!listening.ok()) return Fail(listening.status(), kUsage);
+  if (!listening.ok()) return Fail(listening.status(), absl::IsUnavailable(listening.status()) ? kFailed : kUsage);
   server = *std::move(listening);
   serving = running = server.get();
   HandleSignals();

@@ -53,6 +53,8 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int
 bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {
   for (int rank = 0; rank < roster_.workers(); ++rank)
     if (!round.payloads.contains(rank) && roster_.Expected(rank)) return false;
+  // After the look at everybody: one who was lost is not done without where the job ends with it.
+  if (!roster_.failure().ok()) return false;
   if (const absl::Status recorded = record_(key.first, key.second, round.payloads); !recorded.ok()) {
     unrecorded_ = recorded;
     return false;

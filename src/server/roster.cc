@@ -134,6 +134,14 @@ void Roster::LoseSilent(std::chrono::duration<double> limit) {
   if (lost) Changed();
 }
 
+void Roster::Excuse(std::chrono::steady_clock::duration slept) {
+  base::MutexLock lock(mu_);
+  for (Member& member : members_) {
+    member.heard += slept;
+    if (member.broken.has_value()) *member.broken += slept;
+  }
+}
+
 void Roster::LoseLocked(int rank, const std::string& why) {
   const std::string text = absl::StrCat(DescribeLocked(rank), " was lost: ", why);
   Member& member = members_[static_cast<size_t>(rank)];

@@ -59,6 +59,8 @@ class Roster {
   void Suspect(const Identity& id);
   // Loses everyone who is here and has not been heard for `limit`, or not since a connection broke a little ago.
   void LoseSilent(std::chrono::duration<double> limit);
+  // This process has slept for so long: nobody is silent because of it.
+  void Excuse(std::chrono::steady_clock::duration slept);
   // Ends the job: every later Check and Join fails with it.
   void Fail(const absl::Status& status);
 

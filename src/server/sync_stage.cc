@@ -55,12 +55,13 @@ absl::Status SyncStage::LeavePass(int rank, uint64_t pass) {
   return failure_;
 }
 
-absl::Status SyncStage::AwaitBefore(uint64_t step) {
+absl::Status SyncStage::AwaitBefore(uint64_t step, const std::function<bool()>& cancelled) {
   base::MutexLock lock(mu_);
   auto said = std::chrono::steady_clock::now();
   while (next_ < step) {
     RETURN_IF_ERROR(failure_);
     RETURN_IF_ERROR(roster_.failure());
+    if (cancelled()) return absl::CancelledError(absl::StrCat("nobody waits for step ", step, " any more"));
     changed_.WaitFor(mu_, std::chrono::seconds(1));
     const auto now = std::chrono::steady_clock::now();
     if (next_ >= step || now - said < kSayAfter) continue;

@@ -37,8 +37,10 @@ class SyncStage {
   absl::Status Add(int rank, StepPart part);
   // The rank brings no more steps of this pass.
   absl::Status LeavePass(int rank, uint64_t pass);
-  // Waits until all steps before `step` are applied; the job's failure ends the wait.
-  absl::Status AwaitBefore(uint64_t step);
+  // Waits until all steps before `step` are applied; the job's failure ends the wait, as does `cancelled`, which is
+  // asked now and then (CANCELLED).
+  absl::Status AwaitBefore(
+      uint64_t step, const std::function<bool()>& cancelled = [] { return false; });
   // What a checkpoint holds of it, while nothing is added: steps before `next` are applied, the others are in the log.
   struct State {
     uint64_t next = 0;

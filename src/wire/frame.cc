@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include "wire/frame_seal.h"
+
 namespace regatta::wire {
 namespace {
 
@@ -81,10 +83,13 @@ absl::Status FrameReader::Open() {
   std::string header(bytes, '\0');
   if (!Copy(header.data(), bytes) || !header_.ParseFromString(header))
     return absl::InvalidArgumentError("the frame's header is not one");
-  if (consumed_ == total_) return absl::OkStatus();
-  if (!ReadByte(&tag) || tag != kBodyTag || !ReadVarint(&bytes))
+  const size_t rest = total_ - consumed_;
+  if (rest == 0) return absl::OkStatus();
+  if (!ReadByte(&tag)) return absl::InvalidArgumentError("the frame is shorter than its length");
+  if (tag == kChecksumTag && rest == kChecksumBytes) return absl::OkStatus();
+  if (tag != kBodyTag || !ReadVarint(&bytes))
     return absl::InvalidArgumentError("the frame's header is not followed by a body");
-  if (bytes != total_ - consumed_)
+  if (bytes != total_ - consumed_ && (bytes > kMaxFrameBytes || bytes + kChecksumBytes != total_ - consumed_))
     return absl::InvalidArgumentError(
         absl::StrCat("the frame's body claims ", bytes, " bytes and has ", total_ - consumed_));
   left_ = bytes;

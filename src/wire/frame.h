@@ -1,6 +1,6 @@
 // A frame of a lane: the protobuf message Frame, written and read without a copy of its body. The header is parsed by
-// protobuf; the body's bytes go straight from where they are to where they belong.
-// Thread-safety: a writer or reader belongs to one thread.
+// protobuf; the body's bytes go straight from where they are to where they belong. A checksum behind it (frame_seal.h)
+// is passed over. Thread-safety: a writer or reader belongs to one thread.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -16,7 +16,7 @@
 
 namespace regatta::wire {
 
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 inline constexpr size_t kMaxFrameBytes = 64 << 20;
 inline constexpr uint32_t kMaxKeysAFrame = 1'000'000;
 inline constexpr uint64_t kMaxKeysAPush = 16'000'000;  // of all its frames

@@ -65,9 +65,9 @@ class Process:
 class Server:
     """A parameter server with a data_dir, which can be started again and again on its port."""
 
-    def __init__(self, ground, index, workers, data_dir=None, log_limit=None):
+    def __init__(self, ground, index, workers, data_dir=None, log_limit=None, lease=None):
         self.ground, self.index, self.workers = ground, index, workers
-        self.log_limit = log_limit  # MB
+        self.log_limit, self.lease = log_limit, lease  # MB, seconds
         self.port = free_port()
         self.data_dir = data_dir or ground.folder / f"data{index}"
         self.process = None
@@ -82,6 +82,8 @@ class Server:
                    *self.ground.credentials]
         if self.log_limit:
             command += ["--log_limit", self.log_limit]
+        if self.lease:
+            command += ["--lease_seconds", self.lease]
         self.process = Process(self.ground, f"server{self.index}", command, {"REGATTA_FAILPOINTS": failpoints})
         if wait and not self.listens():
             raise Fault(f"server {self.index} does not start: {self.process.log()[-1500:]}")
@@ -100,6 +102,10 @@ class Server:
 
     def kill(self):
         self.process.kill()
+
+    def move(self):
+        """The next one listens elsewhere, as where this one only sleeps on its port."""
+        self.port = free_port()
 
     def sleep(self, seconds):
         """As a machine that swaps, or a debugger, lets it sleep."""

@@ -15,6 +15,9 @@ class KillTest(unittest.TestCase):
         count = trials.kill(random.Random(2), 3, "sync", ledger=("--keys", 20, "--lanes", 2))
         self.assertGreater(count["pushes"], 20)
 
+    def test_servers_that_are_killed_while_workers_connect_are_waited_for(self):
+        self.assertGreater(trials.connecting(random.Random(5), 5)["kills"], 4)
+
     def test_a_folder_starts_after_a_kill_at_its_very_first_start(self):
         with trials.Ground() as ground:
             server = trials.Server(ground, 0, 1)

@@ -15,10 +15,11 @@ class NetworkTest(unittest.TestCase):
     def test_delays_and_stalls(self):
         self.assertGreater(trials.delay(random.Random(1), 1)["stalls"], 0)
 
-    def test_what_the_network_changes_is_found_by_tls(self):
-        count = trials.garble(random.Random(1), 6)
-        self.assertGreater(count["flips"] + count["duplicates"], 0)
-        self.assertGreater(count["reconnects"], 0)
+    def test_what_the_network_changes_is_found(self):
+        for tls in (True, False):
+            count = trials.garble(random.Random(1), 6, tls)
+            self.assertGreater(count["flips"] + count["duplicates"], 0)
+            self.assertGreater(count["reconnects"], 0)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Faults and what must hold under them. A trial makes `cycles` faults and gives back what it counted; rows that are lost,
 doubled or wrong, a job that ends and should not, or a process that hangs raise Fault."""
 import os
+import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,9 +27,10 @@ class Job:
     """Servers, and ledgers that push until they are told to stop."""
 
     def __init__(self, ground, servers=2, workers=2, mode="async", ack="", proxies=None, ledger=(), failpoints="",
-                 data_dir=None, log_limit=None):
+                 data_dir=None, log_limit=None, lease=None):
         self.ground, self.mode = ground, mode
-        self.servers = [Server(ground, i, workers, data_dir, log_limit).start(failpoints) for i in range(servers)]
+        self.servers = [Server(ground, i, workers, data_dir, log_limit, lease).start(failpoints)
+                        for i in range(servers)]
         self.proxies = [Proxy(ground, server.endpoint, *proxies(i)) for i, server in enumerate(self.servers)] \
             if proxies else []
         to = [end.endpoint for end in self.proxies or self.servers]
@@ -35,7 +38,7 @@ class Job:
         self.ledgers = [Ledger(ground, rank, workers, to, *more) for rank in range(workers)]
 
     def begins(self):
-        """Until everybody has been acknowledged something: a server that goes away earlier is not waited for."""
+        """Until everybody has been acknowledged something."""
         self.moves(3)
 
     def moves(self, pushes):
@@ -97,6 +100,29 @@ def kill(rng, cycles, mode="async", ack="", ledger=None, pushes=50):
         job.stop()
         made.add(job.ends())
         return made
+
+
+def connecting(rng, cycles):
+    """Servers are killed, or crash at what they write of the job, while workers connect to them."""
+    count = Count(kills=0)
+    for _ in range(cycles):
+        with Ground() as ground:
+            crash_at = rng.choice([0, rng.randint(1, 5)])
+            job = Job(ground, 2, 2, rng.choice(["async", "sync"]), ledger=("--count", 30, "--lanes", 2),
+                      failpoints=f"journal.written=crash@{crash_at}" if crash_at else "")
+            if not crash_at:
+                time.sleep(rng.uniform(0, 0.3))
+                rng.choice(job.servers).kill()
+            end = time.monotonic() + PATIENCE
+            while any(ledger.running() for ledger in job.ledgers) and time.monotonic() < end:
+                for server in job.servers:
+                    if not server.process.running() and server.process.popen.returncode == -9:
+                        count.add({"kills": 1})
+                        time.sleep(rng.choice([0, rng.uniform(0, 1)]))
+                        server.start()
+                time.sleep(0.01)
+            count.add(job.ends())
+    return count
 
 
 def kill_sync(rng, cycles):
@@ -248,6 +274,80 @@ def delay(rng, cycles):
         return job.ends()
 
 
+# Where a server falls asleep, its most hits before, and what of the job it needs. Before a write, after it, before and
+# after an acknowledgement, within a checkpoint, before what the log or a checkpoint had is removed.
+SLEEPS = {name: FAILPOINTS[name] for name in FAILPOINTS if name not in ("lane.replay", "step.complete")}
+
+
+def asleep(rng, cycles, where=None, mode=None):
+    """A server sleeps past its lease, at a random moment or a named place; another is started on its data_dir; the sleeper
+    wakes with requests in its connections, acknowledges none of them, and ends."""
+    lease = 0.4
+    with Ground() as ground:
+        mode = mode or rng.choice(["async", "async", "sync"])
+        needs = {"ledger": draw_ledger(rng, mode), "log_limit": rng.choice([None, 1])}
+        if where or rng.random() < 0.6:
+            where = where or [rng.choice(list(SLEEPS)) for _ in range(cycles)]
+            needs.update({k: v for name in where for k, v in SLEEPS[name][1].items()})
+        job = Job(ground, 1, 2, mode, proxies=lambda i: (), lease=lease, **needs)
+        server, proxy = job.servers[0], job.proxies[0]
+        job.begins()
+        made = Count(sleeps=0)
+        for cycle in range(cycles):
+            if where:  # one that is armed follows in its place
+                server.kill()
+                server.start(f"{where[cycle]}=stop@{rng.randint(1, SLEEPS[where[cycle]][0])}", wait=False)
+                if not await_stop(server.process, 10):
+                    server.process.popen.send_signal(signal.SIGSTOP)
+            else:
+                job.moves(rng.randint(1, 30))
+                time.sleep(rng.choice([0, rng.uniform(0, 0.1)]))
+                server.process.popen.send_signal(signal.SIGSTOP)
+            sleeper = server.process
+            server.move()
+            if rng.random() < 0.2:  # the first that takes its place is killed while it does
+                server.start(rng.choice(["lease.renamed=crash", f"log.seal=crash@{rng.randint(1, 5)}"]), wait=False)
+                if server.listens():
+                    server.kill()
+            server.start()
+            made.add({"sleeps": 1})
+            proxy.say(f"to {server.endpoint}")
+            draw = rng.random()
+            if draw < 0.3:  # everybody has gone to the successor when it wakes
+                proxy.say("cut")
+                job.moves(rng.randint(1, 10))
+            elif draw < 0.5:  # the successor is killed: what it finds of the sleeper's, it finds again
+                server.kill()
+                server.start()
+            sleeper.popen.send_signal(signal.SIGCONT)
+            if rng.random() < 0.5:
+                job.moves(1)  # before the sleeper is gone for good
+            code = sleeper.ends(30)
+            if code != 1 or "has been taken over by process" not in sleeper.log():
+                raise Fault(f"the sleeper ended with {code}: {sleeper.log()[-1500:]}")
+            job.moves(2)
+            if rng.random() < 0.3:
+                server.kill()
+                server.start()
+        job.stop()
+        made.add(job.ends())
+        made["cuts"] = 0  # not what is counted here
+        return made
+
+
+def await_stop(process, seconds):
+    """Whether it has put itself to sleep; one that ended is a fault."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        state = pathlib.Path(f"/proc/{process.popen.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        if state in "TZ":
+            if state == "Z":
+                raise Fault(f"{process.name} ended: {process.log()[-1500:]}")
+            return True
+        time.sleep(0.005)
+    return False
+
+
 def damage(rng, cycles):
     """A byte, a page, a file of a killed server's data_dir is not what it was: the server says so and does not start, or
     it has every acknowledged row."""
@@ -285,7 +385,7 @@ def damage(rng, cycles):
 
 def spoil(rng, folder):
     """Does one bad thing to one of the folder's files, and says which."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "LOCK")
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "OWNER")
     path = rng.choice(files)
     data = bytearray(path.read_bytes())
     how = rng.choice(["flip", "flip", "truncate", "zero", "swap", "remove", "extend"])
@@ -347,11 +447,14 @@ def disk_full(rng, cycles):
     return count
 
 
-def garble(rng, cycles):
-    """A network that flips bits and repeats bytes behind TCP's checksum, under TLS: connections break and come back."""
+def garble(rng, cycles, tls=None):
+    """A network that flips bits and repeats bytes behind TCP's checksum, under TLS or without: connections break and come
+    back."""
     count = Count()
     with Ground() as ground:
-        ground.make_credentials()
+        tls = rng.random() < 0.5 if tls is None else tls
+        if tls:
+            ground.make_credentials()
         mode = rng.choice(["async", "sync"])
         how = rng.choice(["--flip_bytes", "--duplicate_bytes"])
         job = Job(ground, 1, 2, mode, ledger=("--keys", rng.choice([8, 500])),
@@ -359,8 +462,12 @@ def garble(rng, cycles):
         job.begins()
         job.proxies[0].say("begin")
         time.sleep(0.5 * cycles)
+        if not tls:
+            job.proxies[0].say("calm")  # calls other than the lanes' have no checksum
+            job.proxies[0].say("cut")
         job.stop()
         count.add(job.ends())
+        count["cuts"] = 0  # not what is counted here
     return count
 
 
@@ -450,4 +557,4 @@ def spoiled(rng, cycles):
 
 
 TRIALS = {trial.__name__: trial
-          for trial in (kill, kill_sync, kill_large, failpoint, end, cut, delay, garble, training, damage, spoiled, disk_full)}
+          for trial in (kill, connecting, kill_sync, kill_large, failpoint, end, asleep, cut, delay, garble, training, damage, spoiled, disk_full)}

@@ -112,7 +112,8 @@ absl::StatusOr<std::unique_ptr<PushLog>> PushLog::Open(const LogOptions& options
   const std::string end_path = absl::StrCat(options.folder, "/", options.name, ".end");
   ASSIGN_OR_RETURN(const auto files, ListSegments(options));
   absl::StatusOr<End> end = EndMark::Read(end_path);
-  if (absl::IsNotFound(end.status()) && files.empty() && after == 0) end = End{NewLogId(), options.boot, 0};
+  if (absl::IsNotFound(end.status()) && files.empty() && after == 0 && !options.expected)
+    end = End{NewLogId(), options.boot, 0};
   if (absl::IsNotFound(end.status())) return Damage(end_path, "it is missing");
   RETURN_IF_ERROR(end.status());
   const bool same_boot = end->boot == options.boot;

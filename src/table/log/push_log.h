@@ -20,8 +20,9 @@
 namespace regatta::table {
 
 struct LogOptions {
-  std::string folder;  // made where it is missing
-  std::string name;    // in front of the names of its files: several logs may share a folder
+  std::string folder;     // made where it is missing
+  std::string name;       // in front of the names of its files: several logs may share a folder
+  bool expected = false;  // it has been there: DATA_LOSS where nothing of it is
   uint64_t segment_bytes = 64 << 20;
   uint64_t boot = BootIdentity();
 };

@@ -1,0 +1,220 @@
+// Who may write to a data_dir: one server at a time, and one that slept is told so before it acknowledges anything.
+#include "server/lease.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "server/journal.h"
+#include "table/checkpoint/test_folder.h"
+
+namespace regatta::server {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+constexpr LeaseOptions kShort{std::chrono::milliseconds(400)};
+
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// A server in a process of its own, which puts itself to sleep.
+class Sleeper {
+ public:
+  explicit Sleeper(const std::function<bool()>& run) : pid_(fork()) {
+    if (pid_ == 0) _exit(run() ? 0 : 1);
+  }
+  ~Sleeper() {
+    if (!ended_) kill(pid_, SIGKILL);
+    if (!ended_) waitpid(pid_, nullptr, 0);
+  }
+
+  bool Sleeps() const {
+    int status = 0;
+    return waitpid(pid_, &status, WUNTRACED) == pid_ && WIFSTOPPED(status);
+  }
+  pid_t pid() const { return pid_; }
+  // Whether it ended as it should.
+  bool Wakes() {
+    kill(pid_, SIGCONT);
+    int status = 0;
+    ended_ = waitpid(pid_, &status, 0) == pid_;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+
+ private:
+  const pid_t pid_;
+  bool ended_ = false;
+};
+
+ps::JournalEntry Met(const std::string& name) {
+  ps::JournalEntry entry;
+  entry.mutable_met()->set_name(name);
+  return entry;
+}
+
+std::vector<std::string> Names(const Journal& journal) {
+  std::vector<std::string> names;
+  for (const ps::JournalEntry& entry : journal.entries())
+    if (entry.has_met()) names.push_back(entry.met().name());
+  return names;
+}
+
+TEST(Lease, WhatAServerGaveBackIsTakenAtOnce) {
+  table::TestFolder folder;
+  const auto start = Clock::now();
+  uint64_t term = 0;
+  for (int i = 0; i < 3; ++i) {
+    auto lease = Lease::Acquire(folder.path(), {});
+    ASSERT_TRUE(lease.ok()) << lease.status();
+    EXPECT_EQ((*lease)->term(), ++term);
+    EXPECT_EQ((*lease)->Check(), absl::OkStatus());
+    std::ofstream((*lease)->folder() + "/file" + std::to_string(i)) << i;
+    for (int j = 0; j <= i; ++j) EXPECT_TRUE(fs::exists((*lease)->folder() + "/file" + std::to_string(j)));
+  }
+  EXPECT_LT(SecondsSince(start), 5);
+}
+
+TEST(Lease, OneThatWasKilledIsReplacedAtOnce) {
+  table::TestFolder folder;
+  {
+    Sleeper killed([&] {
+      const auto lease = Lease::Acquire(folder.path(), {});
+      raise(SIGSTOP);
+      return false;
+    });
+    ASSERT_TRUE(killed.Sleeps());
+  }
+  const auto start = Clock::now();
+  ASSERT_TRUE(Lease::Acquire(folder.path(), {}).ok());
+  EXPECT_LT(SecondsSince(start), 5);
+}
+
+TEST(Lease, OneThatRenewsIsNotReplaced) {
+  table::TestFolder folder;
+  const auto lease = Lease::Acquire(folder.path(), kShort);
+  ASSERT_TRUE(lease.ok());
+  const auto second = Lease::Acquire(folder.path(), kShort);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()),
+              AllOf(HasSubstr(folder.path()), HasSubstr("process " + std::to_string(getpid()))));
+  EXPECT_EQ((*lease)->Check(), absl::OkStatus());
+}
+
+TEST(Lease, OfManyWhoComeAtOnceOneGetsIt) {
+  for (int round = 0; round < 10; ++round) {
+    table::TestFolder folder;
+    std::vector<std::unique_ptr<Lease>> held(4);
+    std::vector<std::thread> claimants;
+    for (auto& lease : held)
+      claimants.emplace_back([&] {
+        if (auto got = Lease::Acquire(folder.path(), kShort); got.ok()) lease = *std::move(got);
+      });
+    for (std::thread& claimant : claimants) claimant.join();
+    int still = 0;
+    for (const auto& lease : held) still += lease != nullptr && lease->Check().ok();
+    EXPECT_EQ(still, 1);
+  }
+}
+
+TEST(Lease, OneThatSleptTooLongLearnsWhoReplacedIt) {
+  table::TestFolder folder;
+  const pid_t parent = getpid();
+  Sleeper sleeper([&] {
+    const auto lease = Lease::Acquire(folder.path(), kShort);
+    raise(SIGSTOP);
+    const absl::Status status = (*lease)->Check();
+    return absl::IsUnavailable(status) &&
+           std::string(status.message()).find("process " + std::to_string(parent)) != std::string::npos;
+  });
+  ASSERT_TRUE(sleeper.Sleeps());
+  const auto start = Clock::now();
+  const auto lease = Lease::Acquire(folder.path(), kShort);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_GE(SecondsSince(start), 1.4 * kShort.length.count());
+  EXPECT_TRUE(sleeper.Wakes());
+  EXPECT_EQ((*lease)->Check(), absl::OkStatus());
+}
+
+TEST(Lease, OneThatSleptAndWasNotReplacedGoesOn) {
+  table::TestFolder folder;
+  Sleeper sleeper([&] {
+    const auto lease = Lease::Acquire(folder.path(), kShort);
+    raise(SIGSTOP);
+    return (*lease)->Check().ok();
+  });
+  ASSERT_TRUE(sleeper.Sleeps());
+  usleep(700'000);
+  EXPECT_TRUE(sleeper.Wakes());
+}
+
+TEST(Lease, OnAnotherMachineOnlyTheLeaseCounts) {
+  table::TestFolder folder;
+  const std::string term = Lease::Acquire(folder.path(), kShort).value()->folder();
+  std::ofstream(term + "/OWNER") << "host elsewhere\npid 7\nboot 0000000000000001\nlease 0.400\nrenewals 0\n";
+  const auto start = Clock::now();
+  ASSERT_TRUE(Lease::Acquire(folder.path(), {}).ok());
+  EXPECT_GE(SecondsSince(start), 0.5);
+}
+
+TEST(Lease, AFolderThatIsRemovedServesNoMore) {
+  table::TestFolder folder;
+  const auto lease = Lease::Acquire(folder.path(), kShort).value();
+  fs::remove_all(lease->folder());
+  EXPECT_EQ(lease->Check().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(Lease, AFolderOfAnEarlierVersionIsRefused) {
+  table::TestFolder folder;
+  fs::create_directories(folder.path() + "/log");
+  EXPECT_EQ(Lease::Acquire(folder.path(), {}).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// The sleeper wakes in the middle of a write: it goes nowhere, and is not acknowledged.
+TEST(Lease, WhatASleeperWritesIsNeverRead) {
+  for (const char* where : {"log.write=stop@3", "journal.written=stop@3"}) {
+    table::TestFolder folder;
+    const bool written = std::string(where).starts_with("journal");
+    Sleeper sleeper([&] {
+      if (!base::ArmFailpoints(where).ok()) return false;
+      auto journal = Journal::Open(folder.path(), kShort);
+      ps::JournalEntry job;
+      job.mutable_job()->set_protocol(1);
+      if (!journal.ok() || !(*journal)->Write(job).ok()) return false;
+      if (!(*journal)->Write(Met("before")).ok()) return false;
+      const bool fenced = absl::IsUnavailable((*journal)->Write(Met("asleep")));
+      return fenced && !(*journal)->Write(Met("after")).ok() && !(*journal)->End().ok();
+    });
+    ASSERT_TRUE(sleeper.Sleeps()) << where;
+    std::vector<std::string> expected;
+    {
+      auto journal = Journal::Open(folder.path(), kShort);
+      ASSERT_TRUE(journal.ok()) << where << ": " << journal.status();
+      expected = Names(**journal);
+      if (written) {
+        EXPECT_EQ(expected, (std::vector<std::string>{"before", "asleep"})) << "not acknowledged, yet there";
+      }
+      EXPECT_TRUE(sleeper.Wakes()) << where;
+      ASSERT_EQ((*journal)->Write(Met("successor")), absl::OkStatus());
+      expected.push_back("successor");
+    }
+    const auto again = Journal::Open(folder.path(), kShort);
+    ASSERT_TRUE(again.ok()) << where << ": " << again.status();
+    EXPECT_EQ(Names(**again), expected) << where;
+  }
+}
+
+}  // namespace
+}  // namespace regatta::server
