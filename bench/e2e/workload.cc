@@ -25,6 +25,7 @@ struct Counter : train::PassObserver {
     return Wish::kGoOn;
   }
   absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
+  absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
   absl::Status OnBadLoss(const data::Batch&, absl::Status status) override { return status; }
   uint64_t samples = 0;
 };

@@ -51,7 +51,7 @@ void Keeper::Run() {
     const uint64_t before = journal_.logged();
     if (const absl::Status saved = Save(); saved.ok()) {
       begin = before;
-    } else {
+    } else if (!absl::IsUnavailable(saved)) {
       LOG(WARNING) << "no checkpoint was written, and the log grows: " << saved.message() << "; tried again in "
                    << kAfterFailure.count() << " s";
       wait = kAfterFailure;
@@ -60,6 +60,8 @@ void Keeper::Run() {
 }
 
 absl::Status Keeper::Save() {
+  const CutTurn::Held turn(job_.cut_turn());
+  if (!turn.ok()) return absl::UnavailableError("a checkpoint of the whole job is being read");
   const uint64_t number = kept_.empty() ? 1 : kept_.back().number + 1;
   const auto start = std::chrono::steady_clock::now();
   table::CutOptions options;

@@ -30,7 +30,8 @@ class Keeper {
   // Of a lane's log: segments are dropped whole, so they must be small against what a checkpoint drops.
   static uint64_t SegmentBytes(const KeeperOptions& options, int lanes);
 
-  // A checkpoint now. After an error everything is as before, and changes go on.
+  // A checkpoint now. After an error everything is as before, and changes go on. UNAVAILABLE while a checkpoint of the
+  // whole job is read.
   absl::Status Save();
   uint64_t saves() const { return saves_.value(); }
 

@@ -100,6 +100,7 @@ absl::Status PsServer::Watch() {
     service_.CancelSilentLanes();
     if (HostedJob* const hosted = job()) {
       hosted->Sample();
+      hosted->LookAtCut();
       Roster& roster = hosted->roster();
       roster.LoseSilent(options_.worker_timeout);
       if (!roster.failure().ok() || roster.AllGone()) service_.Finish();

@@ -1,0 +1,193 @@
+#include "worker/team_checkpoint.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/failpoint.h"
+
+namespace regatta::worker {
+namespace {
+
+constexpr double kClose = 0.02;  // of the period: as close as meetings of sync come to the moment
+constexpr uint64_t kGrowth = 4;  // of the batches between two of them
+
+double SecondsSince(std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+// What costs a checkpoint and not the run: a full disk, a server that went away or is busy with its own.
+bool CostsOneCheckpoint(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+struct TeamCheckpoint::Meeting {
+  WorkerPlaces places;
+  bool anybody_paused = false;
+  bool due = false;
+};
+
+TeamCheckpoint::TeamCheckpoint(fleet::Worker& worker, const CheckpointPace& pace, int batches_a_push, Prepare prepare)
+    : worker_(worker),
+      team_(&worker),
+      pace_(pace),
+      batches_a_push_(static_cast<uint64_t>(std::max(batches_a_push, 1))),
+      prepare_(std::move(prepare)) {}
+
+TeamCheckpoint::~TeamCheckpoint() {
+  if (const absl::Status status = Finish(); !status.ok()) LOG(ERROR) << "checkpoint: " << status.message();
+}
+
+uint64_t TeamCheckpoint::WholePushes(uint64_t batches) const {
+  return (std::max<uint64_t>(batches, 1) + batches_a_push_ - 1) / batches_a_push_ * batches_a_push_;
+}
+
+void TeamCheckpoint::BeginEpoch(uint64_t epoch) {
+  epoch_ = epoch;
+  number_ = since_meeting_ = met_at_ = 0;
+}
+
+void TeamCheckpoint::Saved() {
+  since_cut_ = since_meeting_ = 0;
+  last_cut_ = last_meeting_ = Clock::now();
+}
+
+// In sync the threads of a worker have begun the batches of one push, and none of the next, when the first of them is
+// done: from then on they pause behind it.
+bool TeamCheckpoint::PauseAfterStep() {
+  ++since_meeting_;
+  ++since_cut_;
+  if (!pace_.periodic()) return false;
+  if (!sync())
+    return (pace_.steps > 0 && since_cut_ >= pace_.steps) ||
+           (pace_.minutes > 0 && SecondsSince(last_cut_) >= 60 * pace_.minutes);
+  const uint64_t begun = batches_a_push_ - 1;
+  return (pace_.steps > 0 && since_cut_ + begun >= WholePushes(pace_.steps)) ||
+         (pace_.minutes > 0 && since_meeting_ + begun >= WholePushes(plan_));
+}
+
+absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPlace& mine) {
+  if (!pace_.periodic()) return true;
+  const std::string name = absl::StrCat("cut ", epoch_, "-", number_++);
+  const bool by_steps = pace_.steps > 0 && since_cut_ >= (sync() ? WholePushes(pace_.steps) : pace_.steps);
+  const bool due = attendance == Attendance::kPaused && (by_steps || !sync());
+  ASSIGN_OR_RETURN(const Meeting meeting, Gather(name, attendance, mine, due));
+  if (!meeting.anybody_paused) return true;
+  Verdict verdict;
+  if (team_.chief()) {
+    verdict = Judge(meeting);
+    if (verdict.due) {
+      const absl::Status begun = BeginCut(meeting);
+      if (!begun.ok()) {
+        cut_.reset();
+        if (!CostsOneCheckpoint(begun)) return base::Annotate(begun, "checkpoint");
+        LOG(ERROR) << "checkpoint skipped, training goes on: " << begun.message();
+      }
+    }
+  }
+  ASSIGN_OR_RETURN(const std::string told,
+                   team_.FromChief(name + " is made", absl::StrCat(verdict.due ? 1 : 0, " ", verdict.plan)));
+  const std::vector<std::string> words = absl::StrSplit(told, ' ');
+  if (words.size() != 2 || !absl::SimpleAtoi(words[1], &plan_))
+    return absl::InternalError(absl::StrCat("worker 0 says '", told, "' of '", name, "'"));
+  last_meeting_ = Clock::now();
+  since_meeting_ = 0;
+  met_at_ = MostBatches(meeting.places);
+  if (words[0] == "1") {
+    since_cut_ = 0;
+    last_cut_ = last_meeting_;
+  }
+  if (cut_ != nullptr) Write();
+  return false;
+}
+
+absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(const std::string& name, Attendance attendance,
+                                                               const WorkerPlace& mine, bool due) {
+  const char mark[] = {attendance == Attendance::kPaused ? 'p' : 'e', due ? '1' : '0'};
+  ASSIGN_OR_RETURN(const auto payloads, team_.Share(name, std::string(mark, 2) + EncodePlace(mine)));
+  Meeting meeting;
+  for (const auto& [rank, payload] : payloads) {
+    if (payload.size() < 2)
+      return absl::InternalError(absl::StrCat("worker ", rank, " brings ", payload.size(), " bytes to '", name, "'"));
+    meeting.anybody_paused |= payload[0] == 'p';
+    meeting.due |= payload[1] == '1';
+    ASSIGN_OR_RETURN(meeting.places[rank], DecodePlace(std::string_view(payload).substr(2)));
+  }
+  return meeting;
+}
+
+TeamCheckpoint::Verdict TeamCheckpoint::Judge(const Meeting& meeting) {
+  if (!sync() || pace_.minutes <= 0) return {meeting.due, 1};
+  const double left = 60 * pace_.minutes - SecondsSince(last_cut_);
+  const bool due = meeting.due || left <= 0;
+  return {due, PlanNext(meeting, due ? 60 * pace_.minutes : left)};
+}
+
+// Half of the way that is left, and all of it where that is short.
+uint64_t TeamCheckpoint::PlanNext(const Meeting& meeting, double seconds_left) {
+  const uint64_t most = MostBatches(meeting.places);
+  const double batches = static_cast<double>(std::max<uint64_t>(most - std::min(most, met_at_), 1));
+  const double seconds_a_batch = std::max(SecondsSince(last_meeting_) / batches, 1e-6);
+  const bool near = seconds_left < kClose * 60 * pace_.minutes;
+  const double wanted = std::ceil((near ? seconds_left : seconds_left / 2) / seconds_a_batch);
+  return static_cast<uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(kGrowth * plan_)));
+}
+
+// Everybody waits meanwhile.
+absl::Status TeamCheckpoint::BeginCut(const Meeting& meeting) {
+  if (writing()) return absl::UnavailableError("the one before is still being written");
+  RETURN_IF_ERROR(Finish());
+  if (meeting.places.size() != static_cast<size_t>(team_.size()))
+    return absl::UnavailableError("a worker was lost, and where it was in its data with it");
+  RETURN_IF_ERROR(base::Failpoint("checkpoint.met"));
+  const auto start = Clock::now();
+  ASSIGN_OR_RETURN(cut_, worker_.BeginCut((epoch_ << 32) + number_));
+  save_ = prepare_(meeting.places);
+  LOG(INFO) << absl::StrFormat("checkpoint: cut in %.1f ms", SecondsSince(start) * 1e3);
+  return base::Failpoint("checkpoint.begun");
+}
+
+void TeamCheckpoint::Write() {
+  {
+    base::MutexLock lock(mu_);
+    writing_ = true;
+  }
+  writer_ = std::thread([this, cut = std::move(cut_), save = std::move(save_)]() mutable {
+    absl::Status status = save(cut->model());
+    cut.reset();
+    base::MutexLock lock(mu_);
+    written_ = std::move(status);
+    writing_ = false;
+  });
+}
+
+bool TeamCheckpoint::writing() {
+  base::MutexLock lock(mu_);
+  return writing_;
+}
+
+absl::Status TeamCheckpoint::Finish() {
+  if (!writer_.joinable()) return absl::OkStatus();
+  writer_.join();
+  base::MutexLock lock(mu_);
+  const absl::Status status = std::exchange(written_, absl::OkStatus());
+  if (!CostsOneCheckpoint(status)) return base::Annotate(status, "checkpoint");
+  LOG(ERROR) << "checkpoint skipped, training goes on: " << status.message();
+  return absl::OkStatus();
+}
+
+}  // namespace regatta::worker
