@@ -38,7 +38,7 @@ bool CostsOneCheckpoint(const absl::Status& status) {
 struct TeamCheckpoint::Meeting {
   WorkerPlaces places;
   bool anybody_paused = false;
-  bool due = false;
+  Due due = Due::kNo;
 };
 
 TeamCheckpoint::TeamCheckpoint(fleet::Worker& worker, const CheckpointPace& pace, int batches_a_push, Prepare prepare)
@@ -84,14 +84,14 @@ absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPla
   if (!pace_.periodic()) return true;
   const std::string name = absl::StrCat("cut ", epoch_, "-", number_++);
   const bool by_steps = pace_.steps > 0 && since_cut_ >= (sync() ? WholePushes(pace_.steps) : pace_.steps);
-  const bool due = attendance == Attendance::kPaused && (by_steps || !sync());
+  const Due due = attendance == Attendance::kEnded ? Due::kNo : by_steps ? Due::kSteps : sync() ? Due::kNo : Due::kTime;
   ASSIGN_OR_RETURN(const Meeting meeting, Gather(name, attendance, mine, due));
   if (!meeting.anybody_paused) return true;
   Verdict verdict;
   if (team_.chief()) {
     verdict = Judge(meeting);
-    if (verdict.due) {
-      const absl::Status begun = BeginCut(meeting);
+    if (verdict.due != Due::kNo) {
+      const absl::Status begun = BeginCut(meeting, verdict.due);
       if (!begun.ok()) {
         cut_.reset();
         if (!CostsOneCheckpoint(begun)) return base::Annotate(begun, "checkpoint");
@@ -99,8 +99,9 @@ absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPla
       }
     }
   }
-  ASSIGN_OR_RETURN(const std::string told,
-                   team_.FromChief(name + " is made", absl::StrCat(verdict.due ? 1 : 0, " ", verdict.plan)));
+  ASSIGN_OR_RETURN(
+      const std::string told,
+      team_.FromChief(name + " is made", absl::StrCat(verdict.due == Due::kNo ? 0 : 1, " ", verdict.plan)));
   const std::vector<std::string> words = absl::StrSplit(told, ' ');
   if (words.size() != 2 || !absl::SimpleAtoi(words[1], &plan_))
     return absl::InternalError(absl::StrCat("worker 0 says '", told, "' of '", name, "'"));
@@ -116,15 +117,15 @@ absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPla
 }
 
 absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(const std::string& name, Attendance attendance,
-                                                               const WorkerPlace& mine, bool due) {
-  const char mark[] = {attendance == Attendance::kPaused ? 'p' : 'e', due ? '1' : '0'};
+                                                               const WorkerPlace& mine, Due due) {
+  const char mark[] = {attendance == Attendance::kPaused ? 'p' : 'e', static_cast<char>('0' + static_cast<int>(due))};
   ASSIGN_OR_RETURN(const auto payloads, team_.Share(name, std::string(mark, 2) + EncodePlace(mine)));
   Meeting meeting;
   for (const auto& [rank, payload] : payloads) {
-    if (payload.size() < 2)
+    if (payload.size() < 2 || payload[1] < '0' || payload[1] > '2')
       return absl::InternalError(absl::StrCat("worker ", rank, " brings ", payload.size(), " bytes to '", name, "'"));
     meeting.anybody_paused |= payload[0] == 'p';
-    meeting.due |= payload[1] == '1';
+    meeting.due = std::max(meeting.due, static_cast<Due>(payload[1] - '0'));
     ASSIGN_OR_RETURN(meeting.places[rank], DecodePlace(std::string_view(payload).substr(2)));
   }
   return meeting;
@@ -133,8 +134,8 @@ absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(const std::string
 TeamCheckpoint::Verdict TeamCheckpoint::Judge(const Meeting& meeting) {
   if (!sync() || pace_.minutes <= 0) return {meeting.due, 1};
   const double left = 60 * pace_.minutes - SecondsSince(last_cut_);
-  const bool due = meeting.due || left <= 0;
-  return {due, PlanNext(meeting, due ? 60 * pace_.minutes : left)};
+  const Due due = std::max(meeting.due, left <= 0 ? Due::kTime : Due::kNo);
+  return {due, PlanNext(meeting, due == Due::kNo ? left : 60 * pace_.minutes)};
 }
 
 // Half of the way that is left, and all of it where that is short.
@@ -147,10 +148,15 @@ uint64_t TeamCheckpoint::PlanNext(const Meeting& meeting, double seconds_left) {
   return static_cast<uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(kGrowth * plan_)));
 }
 
-// Everybody waits meanwhile.
-absl::Status TeamCheckpoint::BeginCut(const Meeting& meeting) {
-  if (writing()) return absl::UnavailableError("the one before is still being written");
+// Everybody waits meanwhile. What is asked for by steps is asked for of that step: it waits for the one before.
+absl::Status TeamCheckpoint::BeginCut(const Meeting& meeting, Due due) {
+  if (writing() && due == Due::kTime) return absl::UnavailableError("the one before is still being written");
+  const bool late = writing();
+  const auto before = Clock::now();
   RETURN_IF_ERROR(Finish());
+  if (late)
+    LOG(WARNING) << absl::StrFormat("checkpoint: training waited %.3f s for the one before to be written",
+                                    SecondsSince(before));
   if (meeting.places.size() != static_cast<size_t>(team_.size()))
     return absl::UnavailableError("a worker was lost, and where it was in its data with it");
   RETURN_IF_ERROR(base::Failpoint("checkpoint.met"));

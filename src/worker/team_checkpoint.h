@@ -4,8 +4,9 @@
 // When: every `steps` batches of each worker, or every `minutes`. In sync all workers have to pause before the same
 // step: the first one tells at each meeting after how many batches the next one is, and with `minutes` meets more often
 // than it cuts, to come close by what it has seen of the speed. Elsewhere each worker goes by its own clock, which
-// meetings set. A worker whose data has ended, or that was stopped, comes to every meeting until all have.
-// Thread-safety: one call at a time; the writing has a thread of its own.
+// meetings set. While one is written, the next by steps waits and the next by time is left out. A worker whose data has
+// ended, or that was stopped, comes to every meeting until all have. Thread-safety: one call at a time; the writing has
+// a thread of its own.
 #pragma once
 
 #include <chrono>
@@ -58,15 +59,16 @@ class TeamCheckpoint {
  private:
   using Clock = std::chrono::steady_clock;
   struct Meeting;  // what the workers have brought
+  enum class Due : uint8_t { kNo, kTime, kSteps };
   struct Verdict {
-    bool due = false;
+    Due due = Due::kNo;
     uint64_t plan = 1;
   };
 
-  absl::StatusOr<Meeting> Gather(const std::string& name, Attendance attendance, const WorkerPlace& mine, bool due);
+  absl::StatusOr<Meeting> Gather(const std::string& name, Attendance attendance, const WorkerPlace& mine, Due due);
   Verdict Judge(const Meeting& meeting);
   uint64_t PlanNext(const Meeting& meeting, double seconds_left);
-  absl::Status BeginCut(const Meeting& meeting);
+  absl::Status BeginCut(const Meeting& meeting, Due due);
   void Write();
   bool writing();
   uint64_t WholePushes(uint64_t batches) const;
