@@ -14,6 +14,7 @@ namespace regatta::worker {
 namespace {
 
 constexpr double kClose = 0.02;  // of the period: as close as meetings of sync come to the moment
+constexpr double kAgain = 0.1;   // of the period, after one by time that was left out
 constexpr uint64_t kGrowth = 4;  // of the batches between two of them
 
 double SecondsSince(std::chrono::steady_clock::time_point then) {
@@ -96,22 +97,27 @@ absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPla
         cut_.reset();
         if (!CostsOneCheckpoint(begun)) return base::Annotate(begun, "checkpoint");
         LOG(ERROR) << "checkpoint skipped, training goes on: " << begun.message();
+        verdict.skipped = true;
       }
     }
   }
-  ASSIGN_OR_RETURN(
-      const std::string told,
-      team_.FromChief(name + " is made", absl::StrCat(verdict.due == Due::kNo ? 0 : 1, " ", verdict.plan)));
+  ASSIGN_OR_RETURN(const std::string told, team_.FromChief(name + " is made", absl::StrCat(verdict.due == Due::kNo ? 0
+                                                                                           : verdict.skipped       ? 2
+                                                                                                                   : 1,
+                                                                                           " ", verdict.plan)));
   const std::vector<std::string> words = absl::StrSplit(told, ' ');
   if (words.size() != 2 || !absl::SimpleAtoi(words[1], &plan_))
     return absl::InternalError(absl::StrCat("worker 0 says '", told, "' of '", name, "'"));
   last_meeting_ = Clock::now();
   since_meeting_ = 0;
   met_at_ = MostBatches(meeting.places);
-  if (words[0] == "1") {
+  if (words[0] != "0") {
     since_cut_ = 0;
     last_cut_ = last_meeting_;
   }
+  if (words[0] == "2")
+    last_cut_ -=
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>((1 - kAgain) * 60 * pace_.minutes));
   if (cut_ != nullptr) Write();
   return false;
 }
@@ -132,10 +138,10 @@ absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(const std::string
 }
 
 TeamCheckpoint::Verdict TeamCheckpoint::Judge(const Meeting& meeting) {
-  if (!sync() || pace_.minutes <= 0) return {meeting.due, 1};
+  if (!sync() || pace_.minutes <= 0) return {meeting.due, false, 1};
   const double left = 60 * pace_.minutes - SecondsSince(last_cut_);
   const Due due = std::max(meeting.due, left <= 0 ? Due::kTime : Due::kNo);
-  return {due, PlanNext(meeting, due == Due::kNo ? left : 60 * pace_.minutes)};
+  return {due, false, PlanNext(meeting, due == Due::kNo ? left : 60 * pace_.minutes)};
 }
 
 // Half of the way that is left, and all of it where that is short.

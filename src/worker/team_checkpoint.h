@@ -4,7 +4,7 @@
 // When: every `steps` batches of each worker, or every `minutes`. In sync all workers have to pause before the same
 // step: the first one tells at each meeting after how many batches the next one is, and with `minutes` meets more often
 // than it cuts, to come close by what it has seen of the speed. Elsewhere each worker goes by its own clock, which
-// meetings set. While one is written, the next by steps waits and the next by time is left out. A worker whose data has
+// meetings set. While one is written, the next by steps waits and the next by time is put off. A worker whose data has
 // ended, or that was stopped, comes to every meeting until all have. Thread-safety: one call at a time; the writing has
 // a thread of its own.
 #pragma once
@@ -62,6 +62,7 @@ class TeamCheckpoint {
   enum class Due : uint8_t { kNo, kTime, kSteps };
   struct Verdict {
     Due due = Due::kNo;
+    bool skipped = false;
     uint64_t plan = 1;
   };
 
