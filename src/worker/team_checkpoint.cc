@@ -17,6 +17,9 @@ constexpr double kClose = 0.02;  // of the period: as close as meetings of sync 
 constexpr double kAgain = 0.1;   // of the period, after one by time that was left out
 constexpr uint64_t kGrowth = 4;  // of the batches between two of them
 
+// What the first worker says of a meeting.
+constexpr char kNotDue[] = "not_due", kCut[] = "cut", kLeftOut[] = "left_out";
+
 double SecondsSince(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
@@ -101,31 +104,30 @@ absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPla
       }
     }
   }
-  ASSIGN_OR_RETURN(const std::string told, team_.FromChief(name + " is made", absl::StrCat(verdict.due == Due::kNo ? 0
-                                                                                           : verdict.skipped       ? 2
-                                                                                                                   : 1,
-                                                                                           " ", verdict.plan)));
+  const char* const what = verdict.due == Due::kNo ? kNotDue : verdict.skipped ? kLeftOut : kCut;
+  ASSIGN_OR_RETURN(const std::string told, team_.FromChief(name + " is made", absl::StrCat(what, " ", verdict.plan)));
   const std::vector<std::string> words = absl::StrSplit(told, ' ');
   if (words.size() != 2 || !absl::SimpleAtoi(words[1], &plan_))
     return absl::InternalError(absl::StrCat("worker 0 says '", told, "' of '", name, "'"));
   last_meeting_ = Clock::now();
   since_meeting_ = 0;
   met_at_ = MostBatches(meeting.places);
-  if (words[0] != "0") {
+  if (words[0] != kNotDue) {
     since_cut_ = 0;
     last_cut_ = last_meeting_;
   }
-  if (words[0] == "2")
+  if (words[0] == kLeftOut)
     last_cut_ -=
         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>((1 - kAgain) * 60 * pace_.minutes));
-  if (cut_ != nullptr) Write();
+  if (words[0] == kCut) RETURN_IF_ERROR(Write(name, meeting.places, mine.meter));
   return false;
 }
 
 absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(const std::string& name, Attendance attendance,
                                                                const WorkerPlace& mine, Due due) {
   const char mark[] = {attendance == Attendance::kPaused ? 'p' : 'e', static_cast<char>('0' + static_cast<int>(due))};
-  ASSIGN_OR_RETURN(const auto payloads, team_.Share(name, std::string(mark, 2) + EncodePlace(mine)));
+  const WorkerPlace brought{mine.position, mine.settings_hash, ""};
+  ASSIGN_OR_RETURN(const auto payloads, team_.Share(name, std::string(mark, 2) + EncodePlace(brought)));
   Meeting meeting;
   for (const auto& [rank, payload] : payloads) {
     if (payload.size() < 2 || payload[1] < '0' || payload[1] > '2')
@@ -168,23 +170,28 @@ absl::Status TeamCheckpoint::BeginCut(const Meeting& meeting, Due due) {
   RETURN_IF_ERROR(base::Failpoint("checkpoint.met"));
   const auto start = Clock::now();
   ASSIGN_OR_RETURN(cut_, worker_.BeginCut((epoch_ << 32) + number_));
-  save_ = prepare_(meeting.places);
   LOG(INFO) << absl::StrFormat("checkpoint: cut in %.1f ms", SecondsSince(start) * 1e3);
   return base::Failpoint("checkpoint.begun");
 }
 
-void TeamCheckpoint::Write() {
+// The state of the metrics is the larger part of what workers say, and servers keep what is said for a while: it comes
+// where it is needed only.
+absl::Status TeamCheckpoint::Write(const std::string& name, WorkerPlaces places, const std::string& meter) {
+  ASSIGN_OR_RETURN(const auto meters, team_.Share(name + " counts", meter));
+  if (cut_ == nullptr) return absl::OkStatus();
+  for (const auto& [rank, bytes] : meters) places[rank].meter = bytes;
   {
     base::MutexLock lock(mu_);
     writing_ = true;
   }
-  writer_ = std::thread([this, cut = std::move(cut_), save = std::move(save_)]() mutable {
+  writer_ = std::thread([this, cut = std::move(cut_), save = prepare_(places)]() mutable {
     absl::Status status = save(cut->model());
     cut.reset();
     base::MutexLock lock(mu_);
     written_ = std::move(status);
     writing_ = false;
   });
+  return absl::OkStatus();
 }
 
 bool TeamCheckpoint::writing() {

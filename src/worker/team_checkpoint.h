@@ -70,7 +70,7 @@ class TeamCheckpoint {
   Verdict Judge(const Meeting& meeting);
   uint64_t PlanNext(const Meeting& meeting, double seconds_left);
   absl::Status BeginCut(const Meeting& meeting, Due due);
-  void Write();
+  absl::Status Write(const std::string& name, WorkerPlaces places, const std::string& meter);
   bool writing();
   uint64_t WholePushes(uint64_t batches) const;
   bool sync() const { return worker_.mode() == fleet::Mode::kSync; }
@@ -91,7 +91,6 @@ class TeamCheckpoint {
   uint64_t met_at_ = 0;  // the most batches of a worker at the last meeting
 
   std::unique_ptr<client::RemoteCut> cut_;  // begun, to be written
-  Save save_;
   std::thread writer_;
   base::Mutex mu_;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
