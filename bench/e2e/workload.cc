@@ -25,8 +25,29 @@ struct Counter : train::PassObserver {
     return Wish::kGoOn;
   }
   absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
+  absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
   absl::Status OnBadLoss(const data::Batch&, absl::Status status) override { return status; }
   uint64_t samples = 0;
+};
+
+// Stops after a time; with checkpoints it pauses for them.
+struct Timed : Counter {
+  Timed(double seconds_in, worker::TeamCheckpoint* checkpoint_in) : seconds(seconds_in), checkpoint(checkpoint_in) {}
+  Wish AfterStep(const Step& step) override {
+    Counter::AfterStep(step);
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >= seconds) return Wish::kStop;
+    return checkpoint != nullptr && checkpoint->PauseAfterStep() ? Wish::kPause : Wish::kGoOn;
+  }
+  absl::Status AtPause(const base::DataPosition& position) override {
+    return checkpoint->Meet(worker::Attendance::kPaused, {position, 0, ""}).status();
+  }
+  absl::Status AtEnd(const train::PassEnd& end) override {
+    if (checkpoint == nullptr) return absl::OkStatus();
+    return checkpoint->Meet(worker::Attendance::kEnded, {end.position, 0, ""}).status();
+  }
+  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  const double seconds;
+  worker::TeamCheckpoint* const checkpoint;
 };
 
 uint64_t DrawId(base::Rng& rng, Ids ids, uint64_t vocabulary) {
@@ -189,7 +210,48 @@ Workload::Workload(const std::string& folder, const std::string& yaml, int threa
   trainer_ = std::make_unique<train::Trainer>(*job_->model, **communicator, options);
 }
 
-Workload::~Workload() { job_->fleet->StopWorker(); }
+Workload::~Workload() {
+  checkpoint_.reset();
+  job_->fleet->StopWorker();
+}
+
+void Workload::SaveTo(const std::string& folder) {
+  const auto contents = job_->store().Contents();
+  CHECK(contents.ok()) << contents.status();
+  CHECK_EQ(table::WriteCheckpoint(folder, *contents), absl::OkStatus());
+}
+
+void Workload::TakeCheckpoints(const std::string& folder, double seconds) {
+  table::SaveRootOptions options;
+  options.path = folder;
+  auto root = table::SaveRoot::Open(options);
+  CHECK(root.ok()) << root.status();
+  root_ = *std::move(root);
+  checkpoint_ = std::make_unique<worker::TeamCheckpoint>(
+      *job_->fleet->worker(), worker::CheckpointPace{0, seconds / 60}, 1,
+      [this](const worker::WorkerPlaces& places) -> worker::TeamCheckpoint::Save {
+        ++checkpoints_;
+        table::RunState run;
+        run.epoch = run.position.pass = pass_;
+        run.position.low = worker::AllBatches(places);
+        return [this, run](table::ModelStore& model) { return root_->SaveCheckpoint(model, run); };
+      });
+}
+
+double Workload::TrainFor(double seconds, Checkpoints checkpoints) {
+  Timed timed(seconds, checkpoints == Checkpoints::kTaken ? checkpoint_.get() : nullptr);
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - timed.start).count();
+  };
+  while (elapsed() < seconds) {
+    base::DataPosition start;
+    start.pass = pass_++;
+    if (checkpoint_ != nullptr) checkpoint_->BeginEpoch(pass_);
+    const auto end = trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, start, 0, timed);
+    CHECK(end.ok()) << end.status();
+  }
+  return static_cast<double>(timed.samples) / elapsed();
+}
 
 uint64_t Workload::wire_bytes() const { return job_->fleet->wire_bytes(); }
 

@@ -8,8 +8,10 @@
 
 #include "base/status.h"
 #include "cluster/cluster_spec.h"
+#include "table/checkpoint/save_root.h"
 #include "train/trainer.h"
 #include "worker/job.h"
+#include "worker/team_checkpoint.h"
 
 namespace regatta::bench {
 
@@ -76,6 +78,14 @@ class Workload {
   void Fill(uint64_t rows);
   // Trains one pass; samples a second.
   double Pass();
+  // From now on TrainFor(…, kTaken) takes a checkpoint of the job every `seconds`, into `folder`. The only worker.
+  void TakeCheckpoints(const std::string& folder, double seconds);
+  enum class Checkpoints { kTaken, kNone };
+  // Trains pass after pass for so long; samples a second.
+  double TrainFor(double seconds, Checkpoints checkpoints);
+  int checkpoints() const { return checkpoints_; }  // begun so far
+  // Saves the model as it is, for servers to start from.
+  void SaveTo(const std::string& folder);
   uint64_t samples_a_pass() const { return samples_a_pass_; }  // of the last one
   uint64_t rows() const { return job_->embedded().rows(); }
   uint64_t wire_bytes() const;  // both ways, so far
@@ -84,6 +94,9 @@ class Workload {
   std::unique_ptr<worker::Job> job_;
   worker::JobData data_;
   std::unique_ptr<train::Trainer> trainer_;
+  std::unique_ptr<table::SaveRoot> root_;
+  std::unique_ptr<worker::TeamCheckpoint> checkpoint_;
+  int checkpoints_ = 0;
   uint64_t pass_ = 0;
   uint64_t samples_a_pass_ = 0;
 };

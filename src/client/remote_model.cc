@@ -27,8 +27,9 @@ std::pair<int, int> LaneOf(const wire::LaneMap& map, int64_t shard) {
 
 class RemoteModel::Rows final : public table::RowSource {
  public:
-  Rows(GrpcClient& client, int table, int row_width, int pull_width, std::vector<uint64_t> shard_rows)
+  Rows(GrpcClient& client, uint64_t cut, int table, int row_width, int pull_width, std::vector<uint64_t> shard_rows)
       : client_(client),
+        cut_(cut),
         table_(table),
         row_width_(row_width),
         pull_width_(pull_width),
@@ -49,6 +50,7 @@ class RemoteModel::Rows final : public table::RowSource {
     for (uint64_t first = 0; first < shard_rows_[shard]; first += keys.size()) {
       ps::FrameHeader header;
       header.set_verb(ps::READ_ROWS);
+      header.set_cut(cut_);
       header.set_shard(shard);
       header.set_step(first);
       header.set_count(kRowsARequest);
@@ -74,8 +76,11 @@ class RemoteModel::Rows final : public table::RowSource {
     return absl::OkStatus();
   }
 
+  table::Visits visits() const override { return cut_ == 0 ? table::Visits::kAny : table::Visits::kOne; }
+
  private:
   GrpcClient& client_;
+  const uint64_t cut_;
   const int table_;
   const int row_width_;
   const int pull_width_;
@@ -91,6 +96,7 @@ absl::StatusOr<std::vector<std::vector<uint64_t>>> RemoteModel::ShardRows() {
       const wire::Range shards = client_.lanes().Shards(server, lane);
       ps::FrameHeader header;
       header.set_verb(ps::COUNT_ROWS);
+      header.set_cut(cut_);
       call.Expect(1);
       client_.lane(server, lane)
           .Send(
@@ -133,6 +139,7 @@ absl::Status RemoteModel::ReadDense() {
     for (size_t array = 0; array < dense_.size(); ++array) {
       ps::FrameHeader header;
       header.set_verb(ps::READ_DENSE);
+      header.set_cut(cut_);
       header.set_shard(static_cast<uint32_t>(array));
       float* const out = dense_[array].data() + block.begin;
       call.Expect(1);
@@ -156,7 +163,7 @@ absl::StatusOr<table::SaveContents> RemoteModel::Contents() {
   for (int t = 0; t < client_.sparse_tables(); ++t) {
     const table::SparseTableConfig& config = client_.tables().sparse[static_cast<size_t>(t)];
     ASSIGN_OR_RETURN(const auto accessor, table::MakeAccessor(config));
-    rows_.push_back(std::make_unique<Rows>(client_, t, accessor->row_width(), accessor->pull_width(),
+    rows_.push_back(std::make_unique<Rows>(client_, cut_, t, accessor->row_width(), accessor->pull_width(),
                                            std::move(shard_rows[static_cast<size_t>(t)])));
     contents.sparse.push_back(rows_.back().get());
   }
@@ -186,6 +193,7 @@ absl::Status RemoteModel::CheckFits(const table::CheckpointReader& reader, table
 }
 
 absl::Status RemoteModel::LoadFrom(const table::CheckpointReader& reader, table::LoadKind kind) {
+  if (cut_ != 0) return absl::FailedPreconditionError("a cut of the servers' tables cannot be filled");
   if (kind != table::LoadKind::kTraining)
     return absl::UnimplementedError("servers are filled for training; inference loads a save in its own process");
   RETURN_IF_ERROR(CheckFits(reader, kind));

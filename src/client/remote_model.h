@@ -1,5 +1,5 @@
 // The servers' tables as a model that can be saved and filled: rows are streamed a shard at a time, so that this
-// process never holds a table. Used by the first worker while nobody pushes. Thread-safety: as ModelStore.
+// process never holds a table. Used by the first worker, while nobody pushes or of a cut. Thread-safety: as ModelStore.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,8 @@ namespace regatta::client {
 
 class RemoteModel final : public table::ModelStore {
  public:
-  explicit RemoteModel(GrpcClient& client) : client_(client) {}
+  // `cut`: reads what servers keep under this number (remote_cut.h), while others push; such a model cannot be filled.
+  explicit RemoteModel(GrpcClient& client, uint64_t cut = 0) : client_(client), cut_(cut) {}
 
   absl::StatusOr<table::SaveContents> Contents() override;
   absl::Status LoadFrom(const table::CheckpointReader& reader, table::LoadKind kind) override;
@@ -30,6 +31,7 @@ class RemoteModel final : public table::ModelStore {
   absl::Status LoadDense(const table::CheckpointReader& reader);
 
   GrpcClient& client_;
+  const uint64_t cut_;  // 0: the tables as they are
   std::vector<std::unique_ptr<table::RowSource>> rows_;
   std::vector<std::vector<float>> dense_;  // the values, then each state
   uint64_t dense_updates_ = 0;

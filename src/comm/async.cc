@@ -71,7 +71,7 @@ absl::Status Async::Commit(const base::StepGrads& grads) {
   return dense_.Finish();
 }
 
-absl::Status Async::EndPass() {
+absl::Status Async::Flush() {
   absl::Status status;
   for (const auto& slot : slots_)
     for (const auto& call : slot->pushes)

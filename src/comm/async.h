@@ -23,7 +23,9 @@ class Async : public Communicator {
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;
-  absl::Status EndPass() override;
+  absl::Status Flush() override;
+  absl::Status LeavePass() override { return Flush(); }
+  absl::Status EndPass() override { return Flush(); }
 
  private:
   // Rows on their way, or in use by a step.

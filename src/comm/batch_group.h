@@ -24,6 +24,7 @@ class BatchGroup {
   using Send = std::function<absl::Status(const base::StepGrads& grads)>;
   BatchGroup(int size, int64_t dense_size, Send send);
 
+  int size() const { return static_cast<int>(size_); }
   // Batches from `first_batch` on, whose step is first_step + its number.
   void Begin(const base::PassKeys& pass);
   // The group of a step, counted from 0.

@@ -1,7 +1,7 @@
 // The trainer's whole view of the cluster. Every mode implements this: local, sync, async, half_async, geo, gpubox,
 // collective. The unit is the step: Pull, compute, Commit.
 // Thread-safety: one per worker process. Prefetch, Pull and Commit are concurrent over threads (StepKeys::thread); a
-// step belongs to one thread. BeginPass and EndPass are called while no step is in flight.
+// step belongs to one thread. The others are called while no step is in flight.
 // A failure in the background surfaces at the next call and in EndPass.
 #pragma once
 
@@ -25,6 +25,13 @@ class Communicator {
   virtual absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) = 0;
   // Hands over all that the step learnt. The views may be reused when it returns.
   virtual absl::Status Commit(const base::StepGrads& grads) = 0;
+  // Consecutive batches that become one push: only between them is a pass without a part of one.
+  virtual int batches_a_push() const { return 1; }
+  // Between two pushes, while no step is in flight: afterwards every earlier Commit of this worker is on the servers,
+  // and in sync the step is applied when all workers have called it. The pass goes on.
+  virtual absl::Status Flush() = 0;
+  // This worker brings no more steps of the pass: nobody waits for one. EndPass, which follows, does it otherwise.
+  virtual absl::Status LeavePass() = 0;
   // Afterwards every earlier Commit of this worker is visible to everyone.
   virtual absl::Status EndPass() = 0;
   // A step of this worker failed and will not be committed: threads that wait for it get `status`.

@@ -50,6 +50,7 @@ Geo::~Geo() {
 // Nothing is pending when a pass begins: every row and parameter becomes what the servers have.
 absl::Status Geo::BeginPass(const base::PassKeys& keys) {
   kind_ = keys.kind;
+  left_ = kind_ == base::StepKind::kInfer;
   base::MutexLock exchange(exchange_mu_);
   for (size_t t = 0; t < replicas_.size() && kind_ == base::StepKind::kTrain; ++t) {
     std::vector<base::Key> known;
@@ -122,8 +123,14 @@ absl::Status Geo::Commit(const base::StepGrads& grads) {
   return absl::OkStatus();
 }
 
-absl::Status Geo::EndPass() {
-  if (kind_ == base::StepKind::kInfer) return absl::OkStatus();
+absl::Status Geo::LeavePass() {
+  if (left_) return absl::OkStatus();
+  left_ = true;
+  return Flush();
+}
+
+// All of what is pending, not a share of it.
+absl::Status Geo::Flush() {
   RETURN_IF_ERROR(Exchange(1.0f));
   base::MutexLock lock(mu_);
   return failure_;

@@ -39,7 +39,9 @@ class Geo : public Communicator {
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;
-  absl::Status EndPass() override;
+  absl::Status Flush() override;
+  absl::Status LeavePass() override;
+  absl::Status EndPass() override { return LeavePass(); }
 
  private:
   struct Replica {
@@ -67,6 +69,7 @@ class Geo : public Communicator {
   std::vector<float> dense_base_;  // of the thread that exchanges
   std::vector<std::unique_ptr<Slot>> slots_;
   base::StepKind kind_ = base::StepKind::kTrain;
+  bool left_ = true;  // the pass
 
   base::Mutex fetch_mu_;
   base::Mutex exchange_mu_;  // held by whoever exchanges

@@ -14,7 +14,8 @@ HalfAsync::HalfAsync(client::PsClient& client, int threads, int merge, uint64_t 
 
 absl::Status HalfAsync::BeginPass(const base::PassKeys& keys) {
   pass_ = keys;
-  if (keys.kind == base::StepKind::kTrain) group_.Begin(keys);
+  left_ = keys.kind == base::StepKind::kInfer;
+  if (!left_) group_.Begin(keys);
   return dense_.Start(keys.kind);
 }
 
@@ -48,10 +49,15 @@ absl::Status HalfAsync::Send(const base::StepGrads& grads) {
   return dense_.Add(step);
 }
 
-absl::Status HalfAsync::EndPass() {
-  if (pass_.kind == base::StepKind::kInfer) return absl::OkStatus();
+absl::Status HalfAsync::LeavePass() {
+  if (left_) return absl::OkStatus();
   ASSIGN_OR_RETURN(const uint64_t groups, group_.End());
   base_step_ += groups;
+  left_ = true;
+  return Flush();
+}
+
+absl::Status HalfAsync::Flush() {
   absl::Status status;
   for (const auto& call : pushes_)
     if (absl::Status s = call->Wait(); !s.ok() && status.ok()) status = s;

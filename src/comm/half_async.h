@@ -22,7 +22,10 @@ class HalfAsync : public Communicator {
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;
-  absl::Status EndPass() override;
+  int batches_a_push() const override { return group_.size(); }
+  absl::Status Flush() override;
+  absl::Status LeavePass() override;
+  absl::Status EndPass() override { return LeavePass(); }
   void Abort(const absl::Status& status) override { group_.Abort(status); }
 
  private:
@@ -39,6 +42,7 @@ class HalfAsync : public Communicator {
   std::vector<std::unique_ptr<client::Call>> pushes_;  // a ring of the window
   BatchGroup group_;
   base::PassKeys pass_;
+  bool left_ = true;        // the pass
   uint64_t base_step_ = 0;  // groups of earlier passes
 };
 

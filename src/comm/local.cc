@@ -33,6 +33,6 @@ absl::Status Local::Pull(const base::StepKeys& keys, base::StepRows* rows) {
 
 absl::Status Local::Commit(const base::StepGrads& grads) { return client_.Push(grads); }
 
-absl::Status Local::EndPass() { return absl::OkStatus(); }
+absl::Status Local::Flush() { return absl::OkStatus(); }
 
 }  // namespace regatta::comm

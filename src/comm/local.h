@@ -20,7 +20,9 @@ class Local : public Communicator {
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;
-  absl::Status EndPass() override;
+  absl::Status Flush() override;
+  absl::Status LeavePass() override { return Flush(); }
+  absl::Status EndPass() override { return Flush(); }
 
  private:
   // What a thread's step views; reused by its next step.

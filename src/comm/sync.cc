@@ -13,6 +13,7 @@ Sync::Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_st
 
 absl::Status Sync::BeginPass(const base::PassKeys& keys) {
   pass_ = keys;
+  left_ = keys.kind == base::StepKind::kInfer;
   {
     base::MutexLock lock(dense_mu_);
     dense_valid_ = false;
@@ -70,12 +71,18 @@ absl::Status Sync::Send(const base::StepGrads& grads) {
   return absl::OkStatus();
 }
 
-absl::Status Sync::EndPass() {
-  if (pass_.kind == base::StepKind::kInfer) return absl::OkStatus();
+absl::Status Sync::LeavePass() {
+  if (left_) return absl::OkStatus();
   ASSIGN_OR_RETURN(const uint64_t groups, group_.End());
   base_step_ += groups;
   client_.LeavePass({pass_.pass, base_step_, pass_.kind}, pushes_);
-  RETURN_IF_ERROR(pushes_.Wait());
+  left_ = true;
+  return pushes_.Wait();
+}
+
+absl::Status Sync::EndPass() {
+  if (pass_.kind == base::StepKind::kInfer) return absl::OkStatus();
+  RETURN_IF_ERROR(LeavePass());
   return agree_(absl::StrCat("end of pass ", pass_.pass), base_step_).status();
 }
 

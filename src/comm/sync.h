@@ -29,6 +29,9 @@ class Sync : public Communicator {
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;
+  int batches_a_push() const override { return group_.size(); }
+  absl::Status Flush() override { return pushes_.Wait(); }
+  absl::Status LeavePass() override;
   absl::Status EndPass() override;
   void Abort(const absl::Status& status) override { group_.Abort(status); }
 
@@ -46,6 +49,7 @@ class Sync : public Communicator {
   BatchGroup group_;
   client::Call pushes_;
   base::PassKeys pass_;
+  bool left_ = true;    // the pass
   uint64_t base_step_;  // the servers' step of the pass's group 0
 
   base::Mutex dense_mu_;

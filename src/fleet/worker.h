@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "client/grpc_client.h"
+#include "client/remote_cut.h"
 #include "client/remote_model.h"
 #include "comm/communicator.h"
 #include "fleet/worker_options.h"
@@ -48,6 +49,11 @@ class Worker {
 
   // The servers' model, to be saved or filled by one worker while the others wait at a barrier.
   client::RemoteModel& model() { return model_; }
+  // Begins a cut of it while all workers have pushed what they have and wait. `number` is above 0 and new.
+  absl::StatusOr<std::unique_ptr<client::RemoteCut>> BeginCut(uint64_t number) {
+    return client::RemoteCut::Begin(*client_, number);
+  }
+  Mode mode() const { return options_.mode; }
   int servers() const { return client_->servers(); }
   const std::string& endpoint(int server) const { return client_->endpoint(server); }
   const client::LaneTraffic& traffic(int server) const { return client_->traffic(server); }

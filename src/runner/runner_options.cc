@@ -139,15 +139,6 @@ void FillDefaults(Config& config, RunnerOptions& options) {
   }
 }
 
-// What a worker with servers cannot do yet is refused, not left out.
-absl::Status CheckCompany(const Config& config) {
-  for (const char* key : {"runner.checkpoint_steps", "runner.checkpoint_minutes"}) {
-    if (config.Has(key))
-      return config.ErrorAt(key, "periodic checkpoints are not available with servers yet; every epoch is saved");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckMode(const Config& config, Company company, const RunnerOptions& options, Remarks& remarks) {
   if (options.sync_mode == SyncMode::kGpubox) {
     return config.ErrorAt("runner.sync_mode",
@@ -194,7 +185,6 @@ absl::StatusOr<RunnerOptions> ParseRunnerOptions(Config& config, Company company
   FillDefaults(config, options);
   if (config.Has("runner.file_split")) options.split_file_list = true;
   RETURN_IF_ERROR(CheckMode(config, company, options, remarks));
-  if (company == Company::kServers) RETURN_IF_ERROR(CheckCompany(config));
   RETURN_IF_ERROR(CheckRules(config, options));
   return options;
 }

@@ -14,7 +14,8 @@ HostedJob::HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables)
       roster_(spec.workers, spec.loss_policy),
       rendezvous_(roster_),
       traffic_(spec.lanes.lanes()),
-      seats_(static_cast<size_t>(spec.workers) * static_cast<size_t>(spec.lanes.lanes())) {}
+      seats_(static_cast<size_t>(spec.workers) * static_cast<size_t>(spec.lanes.lanes())),
+      cut_(tables_->view(), gate_, cut_turn_) {}
 
 absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec, int server) {
   ASSIGN_OR_RETURN(auto tables, TableShare::Create(spec.tables, {server, spec.lanes.servers}));

@@ -9,7 +9,9 @@
 
 #include "base/status.h"
 #include "metrics/rate.h"
+#include "server/cut_turn.h"
 #include "server/gate.h"
+#include "server/hosted_cut.h"
 #include "server/job_spec.h"
 #include "server/journal.h"
 #include "server/lane_seat.h"
@@ -37,9 +39,12 @@ class HostedJob {
   Rendezvous& rendezvous() { return rendezvous_; }
   Traffic& traffic() { return traffic_; }
   const Traffic& traffic() const { return traffic_; }
-  // Of keys pulled and pushed; whoever watches over the job calls Sample now and then.
+  // Of keys pulled and pushed; whoever watches over the job calls Sample now and then, and LookAtCut.
   double keys_per_second() const { return keys_.PerSecond(); }
   void Sample() { keys_.Update(traffic_.keys_pulled.value() + traffic_.keys_pushed.value()); }
+  void LookAtCut() {
+    if (cut_.begun()) cut_.Look(roster_.Expected(cut_.reader()));
+  }
 
   int sparse_tables() const { return tables_->sparse_tables(); }
   table::SparseTable& sparse(int i) const { return tables_->sparse(i); }
@@ -57,6 +62,10 @@ class HostedJob {
   }
   // Whoever changes tables passes it.
   Gate& gate() { return gate_; }
+  // Whoever begins a cut of the tables holds it until the cut has ended.
+  CutTurn& cut_turn() { return cut_turn_; }
+  // The cut that a checkpoint of the whole job reads.
+  HostedCut& cut() { return cut_; }
   // A request that is about to change the tables of a lane: afterwards it is as safe as the job asks for. Its record in
   // the log; 0 where there is none.
   absl::StatusOr<uint64_t> Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {
@@ -89,6 +98,8 @@ class HostedJob {
   std::vector<std::unique_ptr<SyncStage>> stages_;
   std::vector<LaneSeat> seats_;  // [rank][lane]
   Gate gate_;
+  CutTurn cut_turn_;
+  HostedCut cut_;
   Journal* journal_ = nullptr;
 };
 

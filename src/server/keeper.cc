@@ -9,22 +9,22 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook(100);
 constexpr std::chrono::seconds kAfterFailure(30);
-constexpr size_t kKeptSaves = 2;
-// The log holds what came since the older of two checkpoints, and what comes while one is written.
-constexpr uint64_t kIntervals = 3;
+// The log holds what came since the last checkpoint of the older chain, and what comes while one is written.
+uint64_t Intervals(const KeeperOptions& options) { return options.chain + 2; }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Start(HostedJob& job, Journal& journal, const KeeperOptions& options) {
   std::unique_ptr<Keeper> keeper(new Keeper(job, journal, options));
   ASSIGN_OR_RETURN(keeper->kept_, keeper->local_.List());
+  for (table::SparseTable* table : job.tables().sparse) table->TrackChanges(table::Tracking::kOn);
   keeper->thread_ = std::thread([keeper = keeper.get()] { keeper->Run(); });
   return keeper;
 }
 
 uint64_t Keeper::SegmentBytes(const KeeperOptions& options, int lanes) {
   constexpr uint64_t kParts = 8;  // of what a lane logs between two checkpoints
-  return std::clamp<uint64_t>(options.log_bytes / kIntervals / kParts / static_cast<uint64_t>(lanes), 1 << 16,
+  return std::clamp<uint64_t>(options.log_bytes / Intervals(options) / kParts / static_cast<uint64_t>(lanes), 1 << 16,
                               64 << 20);
 }
 
@@ -47,11 +47,11 @@ void Keeper::Run() {
       if (stopping_) return;
     }
     wait = kLook;
-    if (journal_.logged() - begin < options_.log_bytes / kIntervals) continue;
+    if (journal_.logged() - begin < options_.log_bytes / Intervals(options_)) continue;
     const uint64_t before = journal_.logged();
     if (const absl::Status saved = Save(); saved.ok()) {
       begin = before;
-    } else {
+    } else if (!absl::IsUnavailable(saved)) {
       LOG(WARNING) << "no checkpoint was written, and the log grows: " << saved.message() << "; tried again in "
                    << kAfterFailure.count() << " s";
       wait = kAfterFailure;
@@ -60,6 +60,8 @@ void Keeper::Run() {
 }
 
 absl::Status Keeper::Save() {
+  const CutTurn::Held turn(job_.cut_turn());
+  if (!turn.ok()) return absl::UnavailableError("a checkpoint of the whole job is being read");
   const uint64_t number = kept_.empty() ? 1 : kept_.back().number + 1;
   const auto start = std::chrono::steady_clock::now();
   table::CutOptions options;
@@ -73,31 +75,54 @@ absl::Status Keeper::Save() {
   {
     const GateClosed closed(job_.gate());
     state = job_.State();
-    ASSIGN_OR_RETURN(cut, table::ModelCut::Begin(job_.tables(), options));
+    ASSIGN_OR_RETURN(cut, BeginCut(options));
   }
   RETURN_IF_ERROR(base::Failpoint("keeper.cut"));
   RETURN_IF_ERROR(local_.Write(number, *cut, state));
   RETURN_IF_ERROR(base::Failpoint("keeper.written"));
   RETURN_IF_ERROR(cut->Complete());
-  kept_.push_back({number, std::move(state)});
+  kept_.push_back({number, std::move(state), !options.base.has_value()});
   saves_.Add();
   RETURN_IF_ERROR(Forget());
-  LOG(INFO) << "checkpoint " << number << ": " << job_.rows() << " rows in "
+  LOG(INFO) << "checkpoint " << number << ", "
+            << (options.base.has_value() ? absl::StrCat("what changed since ", options.base->id) : "whole") << ": "
+            << job_.rows() << " rows in "
             << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << " s; the log holds "
             << journal_.bytes() << " bytes";
   return absl::OkStatus();
 }
 
+size_t Keeper::ChainAt(size_t last) const {
+  while (last > 0 && !kept_[last].whole) --last;
+  return last;
+}
+
+// The gate is closed. Which rows have changed is not known after a return, or where the tables were cleared; a base
+// that is not as it was written is none.
+absl::StatusOr<std::unique_ptr<table::ModelCut>> Keeper::BeginCut(table::CutOptions& options) {
+  if (!kept_.empty() && kept_.size() - ChainAt(kept_.size() - 1) < options_.chain) {
+    if (auto base = local_.BaseOf(kept_.back().number); base.ok()) {
+      options.base = *std::move(base);
+      auto cut = table::ModelCut::Begin(job_.tables(), options);
+      if (cut.ok() || !absl::IsFailedPrecondition(cut.status())) return cut;
+      options.base.reset();
+    }
+  }
+  return table::ModelCut::Begin(job_.tables(), options);
+}
+
 // The log first: an older checkpoint without its log is of no use, and a log that is longer than it must be is no harm.
+// What lies upon another goes before it.
 absl::Status Keeper::Forget() {
-  if (kept_.size() < kKeptSaves) return absl::OkStatus();
-  const LocalSaves::Kept& oldest = kept_[kept_.size() - kKeptSaves];
+  const size_t newest = ChainAt(kept_.size() - 1);
+  if (newest == 0) return absl::OkStatus();
+  const LocalSaves::Kept& oldest = kept_[newest - 1];
   for (int lane = 0; lane < oldest.state.lanes_size(); ++lane)
     RETURN_IF_ERROR(journal_.Drop(lane, oldest.state.lanes(lane).logged()));
   RETURN_IF_ERROR(base::Failpoint("keeper.dropped"));
-  while (kept_.size() > kKeptSaves) {
-    RETURN_IF_ERROR(local_.Remove(kept_.front().number));
-    kept_.erase(kept_.begin());
+  for (size_t older = ChainAt(newest - 1); older > 0; --older) {
+    RETURN_IF_ERROR(local_.Remove(kept_[older - 1].number));
+    kept_.erase(kept_.begin() + static_cast<ptrdiff_t>(older) - 1);
   }
   return absl::OkStatus();
 }

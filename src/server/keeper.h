@@ -1,6 +1,8 @@
 // Keeps a durable server's log short: now and then it writes the server's part of the model as of one moment, in the
-// background, while changes go on, and forgets what the log holds of the time before. The two newest checkpoints are
-// kept, and the log from the older one on: should the newer be damaged, the server comes back all the same.
+// background, while changes go on, and forgets what the log holds of the time before. A checkpoint is whole, or holds
+// what has changed since the one before it; a whole one and those upon it are a chain. The newest chain and the one
+// before it are kept, and the log from the newest checkpoint of the older chain on: whatever one file is damaged, the
+// server comes back all the same.
 // Thread-safety: Save is for one thread at a time.
 #pragma once
 
@@ -20,6 +22,7 @@ namespace regatta::server {
 
 struct KeeperOptions {
   uint64_t log_bytes = uint64_t{4} << 30;  // what the log may come to, about
+  size_t chain = 4;                        // checkpoints of one
 };
 
 class Keeper {
@@ -30,7 +33,8 @@ class Keeper {
   // Of a lane's log: segments are dropped whole, so they must be small against what a checkpoint drops.
   static uint64_t SegmentBytes(const KeeperOptions& options, int lanes);
 
-  // A checkpoint now. After an error everything is as before, and changes go on.
+  // A checkpoint now. After an error everything is as before, and changes go on. UNAVAILABLE while a checkpoint of the
+  // whole job is read.
   absl::Status Save();
   uint64_t saves() const { return saves_.value(); }
 
@@ -39,6 +43,9 @@ class Keeper {
       : job_(job), journal_(journal), options_(options), local_(journal.folder()) {}
   void Run();
   absl::Status Forget();
+  // Where the newest chain begins in kept_, and the one before it; 0 where there is none before.
+  size_t ChainAt(size_t last) const;
+  absl::StatusOr<std::unique_ptr<table::ModelCut>> BeginCut(table::CutOptions& options);
 
   HostedJob& job_;
   Journal& journal_;

@@ -55,6 +55,8 @@ bool IsDenseVerb(ps::Verb verb) {
     case ps::ADD_DENSE:
     case ps::READ_DENSE:
     case ps::LOAD_DENSE:
+    case ps::BEGIN_CUT:
+    case ps::END_CUT:
       return true;
     default:
       return false;
@@ -112,6 +114,10 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
       return ReadRows(frame);
     case ps::READ_DENSE:
       return ReadDense(frame);
+    case ps::BEGIN_CUT:
+      return BeginCut(frame);
+    case ps::END_CUT:
+      return EndCut(frame);
     default:
       return Change(frame);
   }
@@ -461,9 +467,13 @@ LaneSession::Reply LaneSession::CountRows(wire::FrameReader& frame) {
   reply.set_id(frame.header().id());
   const auto shards = static_cast<size_t>(shards_.size());
   std::vector<uint64_t> counts;
-  for (int table = 0; table < job_.sparse_tables(); ++table)
-    for (int64_t shard = shards_.begin; shard < shards_.end; ++shard)
-      counts.push_back(job_.sparse(table).ShardRows(static_cast<uint32_t>(shard)));
+  if (const uint64_t cut = frame.header().cut(); cut != 0) {
+    ASSIGN_OR_RETURN(counts, job_.cut().CountRows(cut, shards_));
+  } else {
+    for (int table = 0; table < job_.sparse_tables(); ++table)
+      for (int64_t shard = shards_.begin; shard < shards_.end; ++shard)
+        counts.push_back(job_.sparse(table).ShardRows(static_cast<uint32_t>(shard)));
+  }
   reply.set_count(shards);
   wire::FrameWriter writer(reply, counts.size() * sizeof(uint64_t));
   writer.Append(counts.data(), counts.size() * sizeof(uint64_t));
@@ -477,7 +487,8 @@ absl::Status LaneSession::CheckShard(const ps::FrameHeader& header) const {
   return absl::InvalidArgumentError(absl::StrCat("virtual shard ", header.shard(), " is not this lane's"));
 }
 
-// Rows [step, step + count) of the shard, in the order of the walk; nothing may change meanwhile.
+// Rows [step, step + count) of the shard, in the order of the walk; where they are not of a cut, nothing may change
+// meanwhile.
 LaneSession::Reply LaneSession::ReadRows(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
   RETURN_IF_ERROR(CheckShard(header));
@@ -489,12 +500,20 @@ LaneSession::Reply LaneSession::ReadRows(wire::FrameReader& frame) {
                          (wire::kMaxFrameBytes - wire::kMaxHeaderBytes) / (sizeof(base::Key) + width * sizeof(float)));
   std::vector<base::Key> keys;
   std::vector<float> rows;
-  uint64_t at = 0;
-  table.ForEachRow(header.shard(), [&](base::Key key, std::span<const float> row) {
-    if (at++ < first || keys.size() >= most) return;
-    keys.push_back(key);
-    rows.insert(rows.end(), row.begin(), row.end());
-  });
+  if (header.cut() != 0) {
+    ASSIGN_OR_RETURN(
+        HostedCut::Rows read,
+        job_.cut().ReadRows(header.cut(), static_cast<int>(header.sections(0).table()), header.shard(), first, most));
+    keys = std::move(read.keys);
+    rows = std::move(read.rows);
+  } else {
+    uint64_t at = 0;
+    table.ForEachRow(header.shard(), [&](base::Key key, std::span<const float> row) {
+      if (at++ < first || keys.size() >= most) return;
+      keys.push_back(key);
+      rows.insert(rows.end(), row.begin(), row.end());
+    });
+  }
   ps::FrameHeader reply;
   reply.set_id(header.id());
   reply.set_count(keys.size());
@@ -536,14 +555,33 @@ LaneSession::Reply LaneSession::ReadDense(wire::FrameReader& frame) {
   const table::DenseTable& dense = job_.dense();
   if (header.shard() > static_cast<uint32_t>(dense.state_count()))
     return absl::InvalidArgumentError(absl::StrCat("there is no dense array ", header.shard()));
-  const std::span<const float> values =
+  std::span<const float> values =
       header.shard() == 0 ? dense.Values() : dense.State(static_cast<int>(header.shard()) - 1);
   ps::FrameHeader reply;
   reply.set_id(header.id());
   reply.set_count(dense.updates());
+  HostedCut::Dense kept;
+  if (header.cut() != 0) {
+    ASSIGN_OR_RETURN(kept, job_.cut().ReadDense(header.cut(), header.shard()));
+    values = kept.values;
+    reply.set_count(kept.updates);
+  }
   wire::FrameWriter writer(reply, values.size_bytes());
   writer.Append(values.data(), values.size_bytes());
   return writer.Finish();
+}
+
+// All workers wait meanwhile, with all that they have learnt pushed; what a server holds is of one moment.
+LaneSession::Reply LaneSession::BeginCut(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(frame.ExpectEnd());
+  RETURN_IF_ERROR(job_.cut().Begin(frame.header().cut(), worker_));
+  return Done(frame.header().id());
+}
+
+LaneSession::Reply LaneSession::EndCut(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(frame.ExpectEnd());
+  job_.cut().End(frame.header().cut());
+  return Done(frame.header().id());
 }
 
 // Values, then every state.

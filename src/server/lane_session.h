@@ -51,6 +51,8 @@ class LaneSession {
   Reply Clear(wire::FrameReader& frame);
   Reply ReadDense(wire::FrameReader& frame);
   Reply LoadDense(wire::FrameReader& frame);
+  Reply BeginCut(wire::FrameReader& frame);
+  Reply EndCut(wire::FrameReader& frame);
 
   absl::Status CheckSections(const wire::FrameReader& frame) const;
   enum class KeyCheck { kAll, kEnds };

@@ -20,13 +20,15 @@ constexpr char kStateBlob[] = "server";
 
 std::string LocalSaves::FolderOf(uint64_t number) const { return absl::StrCat(folder_, "/", number); }
 
-absl::StatusOr<ps::ServerState> LocalSaves::ReadState(uint64_t number) const {
+absl::StatusOr<LocalSaves::Kept> LocalSaves::Read(uint64_t number) const {
   ASSIGN_OR_RETURN(const auto reader, table::CheckpointReader::OpenPart(FolderOf(number)));
   ASSIGN_OR_RETURN(const std::string bytes, reader.ReadBlob(kStateBlob));
-  ps::ServerState state;
-  if (!state.ParseFromString(bytes))
+  Kept kept;
+  kept.number = number;
+  if (!kept.state.ParseFromString(bytes))
     return absl::DataLossError(absl::StrCat(FolderOf(number), ": the state of the server cannot be read"));
-  return state;
+  kept.whole = !reader.manifest().base.has_value();
+  return kept;
 }
 
 absl::StatusOr<std::vector<LocalSaves::Kept>> LocalSaves::List() const {
@@ -43,11 +45,11 @@ absl::StatusOr<std::vector<LocalSaves::Kept>> LocalSaves::List() const {
   std::sort(numbers.begin(), numbers.end());
   std::vector<Kept> kept;
   for (const uint64_t number : numbers) {
-    absl::StatusOr<ps::ServerState> state = ReadState(number);
-    if (state.ok()) {
-      kept.push_back({number, *std::move(state)});
+    absl::StatusOr<Kept> read = Read(number);
+    if (read.ok()) {
+      kept.push_back(*std::move(read));
     } else {
-      LOG(WARNING) << state.status().message() << "; passed over";
+      LOG(WARNING) << read.status().message() << "; passed over";
     }
   }
   return kept;

@@ -1,5 +1,7 @@
 // The checkpoints that a server keeps of its own part of the model, under its data_dir:
-//   <data_dir>/checkpoint/<number>/   complete ones only; the newest has the largest number
+//   <data_dir>/checkpoint/<number>/   complete ones only; the newest has the largest number. One is whole, or holds
+//   what
+//                                     has changed since the one before it
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -23,6 +25,7 @@ class LocalSaves {
   struct Kept {
     uint64_t number = 0;
     ps::ServerState state;
+    bool whole = true;
   };
   // Complete ones, oldest first; what an interrupted writer left is removed.
   absl::StatusOr<std::vector<Kept>> List() const;
@@ -36,12 +39,14 @@ class LocalSaves {
   absl::StatusOr<std::optional<Loaded>> LoadNewest(const table::ModelConfig& configs, const ServerPlace& place) const;
 
   absl::Status Write(uint64_t number, table::ModelCut& cut, const ps::ServerState& state) const;
+  // What a save of changes since this one names.
+  absl::StatusOr<table::SaveBase> BaseOf(uint64_t number) const { return table::BaseAt(FolderOf(number)); }
   absl::Status Remove(uint64_t number) const;
   absl::Status RemoveAll() const;
 
  private:
   std::string FolderOf(uint64_t number) const;
-  absl::StatusOr<ps::ServerState> ReadState(uint64_t number) const;
+  absl::StatusOr<Kept> Read(uint64_t number) const;
 
   const std::string folder_;
 };

@@ -111,6 +111,7 @@ absl::Status PsServer::Watch() {
     const auto asleep = std::chrono::steady_clock::now() - std::exchange(looked, std::chrono::steady_clock::now());
     if (HostedJob* const hosted = job()) {
       hosted->Sample();
+      hosted->LookAtCut();
       Roster& roster = hosted->roster();
       if (asleep > kAsleep) roster.Excuse(asleep);
       roster.LoseSilent(options_.worker_timeout);

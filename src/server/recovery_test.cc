@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "base/failpoint.h"
@@ -237,20 +238,85 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
       ASSERT_EQ(life->status(), absl::OkStatus());
       EXPECT_EQ(life->rows(), before) << Name(mode) << ", round " << round;
     }
-    // The newest checkpoint is damaged: the one before it, and the log, are enough.
+    // Two chains of a whole one and one of changes. What lies upon a damaged one is none either; the newest that is
+    // left, and the log, are enough, to the last of the older chain.
     const Life::Rows before = life->rows();
-    const std::string term = life->journal().folder();
+    std::string term = life->journal().folder();  // a new one with every life
     life.reset();
-    std::map<uint64_t, std::string> saves;
+    const auto damage = [&](uint64_t save) {
+      fs::resize_file(absl::StrCat(term, "/checkpoint/", save, "/data-000"), 20);
+    };
+    std::set<uint64_t> saves;
     for (const auto& entry : fs::directory_iterator(term + "/checkpoint"))
-      saves[std::stoull(entry.path().filename())] = entry.path();
-    ASSERT_EQ(saves.size(), 2u);
-    fs::resize_file(saves.rbegin()->second + "/data-000", 20);
+      saves.insert(std::stoull(entry.path().filename()));
+    ASSERT_EQ(saves.size(), 4u);
+    for (auto newest = saves.rbegin(); newest != std::prev(saves.rend(), 2); ++newest) {
+      damage(*newest);
+      life = std::make_unique<Life>(folder.path(), spec);
+      ASSERT_EQ(life->status(), absl::OkStatus()) << *newest;
+      EXPECT_EQ(life->rows(), before) << Name(mode) << ", without " << *newest;
+      term = life->journal().folder();
+      EXPECT_FALSE(fs::exists(absl::StrCat(term, "/checkpoint/", *newest))) << "the keeper would count on it";
+      life.reset();
+    }
+    damage(*std::next(saves.begin()));
     life = std::make_unique<Life>(folder.path(), spec);
-    ASSERT_EQ(life->status(), absl::OkStatus());
-    EXPECT_EQ(life->rows(), before) << Name(mode);
-    EXPECT_EQ(LocalSaves(life->journal().folder()).List().value().size(), 1u) << "the keeper would count on it";
+    if (life->status().ok()) {
+      EXPECT_EQ(life->rows(), before) << "a long segment of the log is still there";
+    } else {
+      EXPECT_EQ(life->status().code(), absl::StatusCode::kDataLoss);
+    }
   }
+}
+
+TEST_F(RecoveryTest, ChainsOfCheckpointsAreShortAndTwoAreKept) {
+  auto life = Begin(Mode::kAsync, 1);
+  life->journal().SetSegmentBytes(1000);
+  KeeperOptions options;
+  options.chain = 3;
+  auto keeper = Keeper::Start(life->job(), life->journal(), options).value();
+  std::map<int, std::string> want;  // number → 'w'hole or 'c'hanges, of those that are kept
+  for (uint64_t i = 1; i <= 11; ++i) {
+    EXPECT_EQ(life->Push(0, i, i, {{i % 4, 1.0f}, {100 + i, 0.5f}}), 0);
+    ASSERT_EQ(keeper->Save(), absl::OkStatus());
+    std::string kept;
+    const auto list = LocalSaves(folder_.path()).List().value();
+    for (const LocalSaves::Kept& save : list)
+      absl::StrAppend(&kept, kept.empty() ? "" : " ", save.number, save.whole ? "w" : "c");
+    want[static_cast<int>(i)] = kept;
+  }
+  EXPECT_EQ(want[3], "1w 2c 3c");
+  EXPECT_EQ(want[4], "1w 2c 3c 4w");
+  EXPECT_EQ(want[6], "1w 2c 3c 4w 5c 6c");
+  EXPECT_EQ(want[7], "4w 5c 6c 7w");
+  EXPECT_EQ(want[11], "7w 8c 9c 10w 11c");
+  const Life::Rows before = life->rows();
+  keeper.reset();
+  life.reset();
+  life = Again();
+  EXPECT_EQ(life->rows(), before);
+  // Which rows have changed since is not known to the one that came back.
+  keeper = Keeper::Start(life->job(), life->journal(), options).value();
+  EXPECT_EQ(life->Push(0, 12, 12, {{1, 1.0f}}), 0);
+  ASSERT_EQ(keeper->Save(), absl::OkStatus());
+  EXPECT_TRUE(LocalSaves(folder_.path()).List().value().back().whole);
+}
+
+TEST_F(RecoveryTest, ACheckpointOfTheJobDoesNotDisturbTheServersOwn) {
+  auto life = Begin(Mode::kAsync, 1);
+  auto keeper = Keeper::Start(life->job(), life->journal(), {}).value();
+  for (uint64_t i = 1; i <= 8; ++i) {
+    EXPECT_EQ(life->Push(0, 2 * i - 1, i, {{i, 1.0f}, {100, 1.0f}}), 0);
+    ASSERT_EQ(life->job().cut().Begin(i, Worker(0)), absl::OkStatus());
+    EXPECT_EQ(keeper->Save().code(), absl::StatusCode::kUnavailable) << "one at a time";
+    EXPECT_EQ(life->Push(0, 2 * i, i, {{i, 1.0f}, {200, 1.0f}}), 0);
+    life->job().cut().End(i);
+    ASSERT_EQ(keeper->Save(), absl::OkStatus());
+  }
+  const Life::Rows before = life->rows();
+  keeper.reset();
+  life.reset();
+  EXPECT_EQ(Again()->rows(), before) << "changes that came before, during and after a cut of the job are there";
 }
 
 // Pushes go on while checkpoints are written; afterwards the disk has them all.

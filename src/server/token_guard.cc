@@ -30,6 +30,8 @@ bool IsAdminVerb(ps::Verb verb) {
     case ps::CLEAR:
     case ps::READ_DENSE:
     case ps::LOAD_DENSE:
+    case ps::BEGIN_CUT:
+    case ps::END_CUT:
       return true;
     default:
       return false;

@@ -56,9 +56,10 @@ class Trainer::Pass {
   // Waits for a pause to be over; false when the pass ends.
   bool Enter() {
     base::MutexLock lock(mu_);
-    while (pausing_ && status_.ok()) changed_.Wait(mu_);
+    while (pausing_ && entered_ >= pause_at_ && !stopping_ && !reached_end_ && status_.ok()) changed_.Wait(mu_);
     if (stopping_ || !status_.ok() || reached_end_) return false;
     ++in_flight_;
+    ++entered_;
     return true;
   }
 
@@ -91,13 +92,21 @@ class Trainer::Pass {
       case PassObserver::Wish::kGoOn:
         break;
       case PassObserver::Wish::kPause:
-        pausing_ = true;
+        PauseLocked();
         break;
       case PassObserver::Wish::kStop:
         stopping_ = true;
         break;
     }
     return absl::OkStatus();
+  }
+
+  // The batches of a push are finished first.
+  void PauseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (pausing_) return;
+    const auto push = static_cast<uint64_t>(trainer_.communicator_.batches_a_push());
+    pausing_ = true;
+    pause_at_ = (entered_ + push - 1) / push * push;
   }
 
   void Leave(const absl::Status& status, Leaving leaving) {
@@ -108,7 +117,8 @@ class Trainer::Pass {
       trainer_.communicator_.Abort(status);
     }
     if (status.ok() && leaving == Leaving::kLastBatch) (queue_.interrupted() ? stopping_ : reached_end_) = true;
-    if (pausing_ && in_flight_ == 0) {
+    if (pausing_ && in_flight_ == 0 && entered_ >= pause_at_ && !stopping_ && !reached_end_) {
+      if (status_.ok()) status_ = trainer_.communicator_.Flush();
       if (status_.ok()) status_ = observer_.AtPause(position_);
       pausing_ = false;
     }
@@ -126,7 +136,9 @@ class Trainer::Pass {
   base::DataPosition position_ ABSL_GUARDED_BY(mu_);
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   int in_flight_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t entered_ ABSL_GUARDED_BY(mu_) = 0;  // steps begun
   bool pausing_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t pause_at_ ABSL_GUARDED_BY(mu_) = 0;  // steps begun when the pause is due
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool reached_end_ ABSL_GUARDED_BY(mu_) = false;
 };
@@ -148,6 +160,8 @@ absl::StatusOr<PassEnd> Trainer::RunPass(data::Dataset& dataset, base::StepKind 
   const absl::Status read = queue.Stop();
   ASSIGN_OR_RETURN(PassEnd end, pass.End());
   if (end.complete) RETURN_IF_ERROR(read);
+  RETURN_IF_ERROR(communicator_.LeavePass());
+  RETURN_IF_ERROR(observer.AtEnd(end));
   RETURN_IF_ERROR(communicator_.EndPass());
   return end;
 }

@@ -15,12 +15,17 @@
 
 namespace regatta::train {
 
+struct PassEnd {
+  base::DataPosition position;
+  bool complete = false;  // false: stopped before the last batch
+};
+
 // What the trainer tells, and what it may be asked to do. Calls never overlap.
 class PassObserver {
  public:
   enum class Wish : uint8_t {
     kGoOn,
-    kPause,  // finish the steps in flight, call AtPause, go on
+    kPause,  // finish the steps in flight, and the batches of a push, call AtPause, go on
     kStop    // finish the steps in flight and end the pass
   };
   struct Step {
@@ -32,8 +37,11 @@ class PassObserver {
 
   virtual ~PassObserver() = default;
   virtual Wish AfterStep(const Step& step) = 0;
-  // No step is in flight: tables and position are one consistent state.
+  // No step is in flight and all that was learnt is pushed: tables and position are one consistent state. Not called
+  // where the data ends before.
   virtual absl::Status AtPause(const base::DataPosition& position) = 0;
+  // This worker brings no more steps of the pass, because its data has ended or it was stopped; others may.
+  virtual absl::Status AtEnd(const PassEnd& end) = 0;
   // A step failed with a loss that is not a number.
   virtual absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) = 0;
   // Whether the pass is to end though the next batch has not come. Asked by threads that wait for data, several at a
@@ -45,11 +53,6 @@ struct TrainerOptions {
   int threads = 1;
   double clip_by_norm = 0;
   metrics::Tracer* tracer = nullptr;
-};
-
-struct PassEnd {
-  base::DataPosition position;
-  bool complete = false;  // false: stopped before the last batch
 };
 
 class Trainer {

@@ -62,6 +62,7 @@ class InferObserver : public train::PassObserver {
     return StopSignal::Requested() != 0 || !status.ok() ? Wish::kStop : Wish::kGoOn;
   }
   absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
+  absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
   absl::Status OnBadLoss(const data::Batch&, absl::Status bad) override { return bad; }
   bool StopAsked() override { return StopSignal::Requested() != 0; }
 

@@ -21,6 +21,9 @@ namespace {
 constexpr char kMeterBlob[] = "pass_metrics";
 constexpr char kBestBlob[] = "best_validation";
 
+// Of a meter that goes around with a checkpoint's meeting: servers keep what was said there for a while.
+constexpr size_t kSmallMeter = 64 << 10;
+
 double MinutesSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 60;
 }
@@ -42,6 +45,8 @@ absl::StatusOr<RunEnd> TrainRun::Run() {
   RETURN_IF_ERROR(team_.AllWell("start", Start()));
   if (team_.alone()) SayMemory();
   absl::StatusOr<RunEnd> end = RunEpochs();
+  if (checkpoint_ != nullptr)
+    if (const absl::Status written = checkpoint_->Finish(); end.ok() && !written.ok()) end = written;
   if (!end.ok()) {
     if (root_ != nullptr) root_->MarkInterrupted().IgnoreError();  // the error at hand matters more
     return end;
@@ -81,12 +86,23 @@ absl::Status TrainRun::OpenRoot() {
 absl::Status TrainRun::Start() {
   RETURN_IF_ERROR(team_.AllWell("restore", team_.chief() ? Restore() : absl::OkStatus()));
   RETURN_IF_ERROR(ShareStart());
-  ASSIGN_OR_RETURN(comm::Communicator* const communicator, job_.fleet->StartCommunicator(first_step_));
+  if (!team_.alone()) RETURN_IF_ERROR(team_.AllWell("places", TakePlace()));
+  ASSIGN_OR_RETURN(comm::Communicator* const communicator,
+                   job_.fleet->StartCommunicator(first_step_ + MostBatches(places_)));
   trainer_ =
       std::make_unique<train::Trainer>(*job_.model, *communicator,
                                        train::TrainerOptions{.threads = static_cast<int>(job_.run.runner.thread_num),
                                                              .clip_by_norm = job_.run.optimizer.clip_by_norm,
                                                              .tracer = job_.tracer.get()});
+  if (team_.alone()) return absl::OkStatus();
+  const runner::RunnerOptions& runner = job_.run.runner;
+  const CheckpointPace pace{static_cast<uint64_t>(runner.checkpoint_steps), runner.checkpoint_minutes};
+  checkpoint_ = std::make_unique<TeamCheckpoint>(*job_.fleet->worker(), pace, communicator->batches_a_push(),
+                                                 [this](const WorkerPlaces& places) -> TeamCheckpoint::Save {
+                                                   return [this, run = StateOf(places)](table::ModelStore& model) {
+                                                     return root_->SaveCheckpoint(model, run);
+                                                   };
+                                                 });
   return absl::OkStatus();
 }
 
@@ -96,6 +112,25 @@ absl::Status TrainRun::ShareStart() {
   const std::vector<std::string> words = absl::StrSplit(start, ' ');
   if (words.size() != 2 || !absl::SimpleAtoi(words[0], &epoch_) || !absl::SimpleAtoi(words[1], &first_step_))
     return absl::InternalError(absl::StrCat("worker 0 starts at '", start, "'"));
+  if (team_.alone()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string places, team_.FromChief("places to start at", EncodePlaces(places_)));
+  ASSIGN_OR_RETURN(places_, DecodePlaces(places));
+  return absl::OkStatus();
+}
+
+// In the middle of an epoch every worker goes on where it was itself.
+absl::Status TrainRun::TakePlace() {
+  if (places_.empty()) return absl::OkStatus();
+  const auto mine = places_.find(job_.fleet->worker_index());
+  if (mine == places_.end()) return absl::InternalError("the save does not say where this worker was");
+  if (mine->second.settings_hash != data_.settings_hash)
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the save is of the middle of epoch ", epoch_,
+        ", and this worker's files, batch size, seed or reader have changed since: batch ", mine->second.position.low,
+        " is not the same batch any more. Put them back, or start anew with "
+        "--overwrite"));
+  position_ = mine->second.position;
+  restored_meter_ = mine->second.meter;
   return absl::OkStatus();
 }
 
@@ -123,11 +158,8 @@ absl::Status TrainRun::Restore() {
     reporter_.Note(absl::StrCat("resuming after epoch ", run.epoch, " from ", root_->FolderOf(resumed->name)));
     return absl::OkStatus();
   }
-  if (!team_.alone())
-    return absl::FailedPreconditionError(
-        absl::StrCat(root_->FolderOf(resumed->name), " was saved by one process in the middle of epoch ", run.epoch,
-                     "; workers with servers go on from the end of an epoch. Resume it in one process, or start anew "
-                     "with --overwrite"));
+  ASSIGN_OR_RETURN(places_, PlacesFrom(run));
+  if (!team_.alone() || !places_.empty()) return RestorePlaces(run, root_->FolderOf(resumed->name));
   if (run.settings_hash != data_.settings_hash)
     return absl::FailedPreconditionError(
         absl::StrCat(root_->FolderOf(resumed->name), " was saved in the middle of epoch ", run.epoch,
@@ -139,6 +171,24 @@ absl::Status TrainRun::Restore() {
   if (auto meter = run.blobs.find(kMeterBlob); meter != run.blobs.end()) restored_meter_ = meter->second;
   reporter_.Note(
       absl::StrCat("resuming epoch ", epoch_, " at batch ", position_.low, " from ", root_->FolderOf(resumed->name)));
+  return absl::OkStatus();
+}
+
+absl::Status TrainRun::RestorePlaces(const table::RunState& run, const std::string& folder) {
+  if (places_.empty())
+    return absl::FailedPreconditionError(absl::StrCat(folder, " was saved by one process in the middle of epoch ",
+                                                      run.epoch,
+                                                      "; resume it in one process, or start anew with --overwrite"));
+  if (team_.alone() || places_.size() != static_cast<size_t>(team_.size()))
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder, " was saved by ", places_.size(), " workers in the middle of epoch ", run.epoch,
+        ", each somewhere in its own part of the data, and here ",
+        team_.alone() ? "is one process without servers" : absl::StrCat("are ", team_.size()), ". Resume it with ",
+        places_.size(), " (regatta launch --worker_num=", places_.size(), "), or start anew with --overwrite"));
+  epoch_ = run.epoch;
+  first_step_ = run.step - std::min(run.step, MostBatches(places_));
+  reporter_.Note(absl::StrCat("resuming epoch ", epoch_, " from ", folder, ", ", AllBatches(places_), " batches of ",
+                              places_.size(), " workers into it"));
   return absl::OkStatus();
 }
 
@@ -182,11 +232,12 @@ absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
     if (!restored_meter_.empty()) RETURN_IF_ERROR(meter_->Restore(restored_meter_));
     restored_meter_.clear();
     if (progress_ != nullptr) progress_->BeginEpoch(epoch_);
+    if (checkpoint_ != nullptr) checkpoint_->BeginEpoch(epoch_);
     ASSIGN_OR_RETURN(const train::PassEnd end,
                      trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, position_, first_step_, *this));
     if (progress_ != nullptr) progress_->EndEpoch();
     ASSIGN_OR_RETURN(const bool stopped, team_.Any(absl::StrCat("end of epoch ", epoch_), !end.complete));
-    if (stopped) return team_.alone() ? StopAlone(end) : StopTogether();
+    if (stopped) return team_.alone() ? StopAlone(end) : StopTogether(end);
     RETURN_IF_ERROR(FinishEpoch(end));
     ASSIGN_OR_RETURN(next, ValidateTogether(absl::StrCat("epoch ", epoch_), epoch_));
     ASSIGN_OR_RETURN(first_step_, team_.Most(absl::StrCat("steps of epoch ", epoch_), first_step_ + end.position.low));
@@ -205,17 +256,38 @@ absl::StatusOr<RunEnd> TrainRun::StopAlone(const train::PassEnd& end) {
   return signal ? RunEnd::kStoppedBySignal : RunEnd::kOutOfTime;
 }
 
-// The servers' model stands in the middle of an epoch, and so does every worker: what is kept is the last epoch's save.
-absl::StatusOr<RunEnd> TrainRun::StopTogether() {
+// The servers' model stands in the middle of an epoch, and so does every worker, each at a step of its own.
+absl::StatusOr<RunEnd> TrainRun::StopTogether(const train::PassEnd& end) {
+  ASSIGN_OR_RETURN(const auto payloads, team_.Share(absl::StrCat("stopped in epoch ", epoch_),
+                                                    EncodePlace(Here(end.position, Meter::kWhole))));
+  absl::Status saved;
   if (root_ != nullptr) {
-    RETURN_IF_ERROR(root_->MarkInterrupted());
-    reporter_.Note(absl::StrCat("stopped in epoch ", epoch_,
-                                ", which is not saved; continue from the end of the epoch before with --resume"));
+    saved = SaveStopped(payloads);
+    if (!saved.ok()) LOG(ERROR) << "not saved: " << saved.message();
   }
+  RETURN_IF_ERROR(team_.AllWell(absl::StrCat("saved where epoch ", epoch_, " stopped"), saved));
   RETURN_IF_ERROR(memory_);
   if (StopSignal::Requested() != 0) return RunEnd::kStoppedBySignal;
   const double max_minutes = job_.run.runner.max_minutes;
   return max_minutes > 0 && MinutesSince(start_) >= max_minutes ? RunEnd::kOutOfTime : RunEnd::kStoppedByOthers;
+}
+
+absl::Status TrainRun::SaveStopped(const std::map<int, std::string>& payloads) {
+  RETURN_IF_ERROR(checkpoint_->Finish());
+  WorkerPlaces places;
+  for (const auto& [rank, payload] : payloads) {
+    ASSIGN_OR_RETURN(places[rank], DecodePlace(payload));
+  }
+  if (places.size() == static_cast<size_t>(team_.size())) {
+    RETURN_IF_ERROR(root_->SaveCheckpoint(job_.store(), StateOf(places)));
+    reporter_.Note(absl::StrCat("stopped in epoch ", epoch_, ", ", AllBatches(places), " batches of ", places.size(),
+                                " workers into it; saved, continue with --resume"));
+  } else {
+    reporter_.Note(absl::StrCat("stopped in epoch ", epoch_,
+                                "; a worker was lost, so the save before it stays the "
+                                "newest; continue with --resume"));
+  }
+  return root_->MarkInterrupted();
 }
 
 // The epoch is saved; only its validation is missing, and a resume begins with it.
@@ -247,12 +319,14 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
   if (const uint64_t skipped = team_.alone() ? job_.embedded().skipped_gradients() : 0; skipped > 0)
     LOG(WARNING) << skipped << " row gradients so far held NaN or Inf and were skipped (runner.nan_policy)";
   absl::Status saved;
-  if (team_.chief())
+  if (checkpoint_ != nullptr) saved = checkpoint_->Finish();
+  if (team_.chief() && saved.ok())
     saved = base::Annotate(root_->SaveEpoch(epoch_, job_.store(), StateAt(end.position, table::EpochState::kFinished)),
                            absl::StrCat("saving epoch ", epoch_));
   RETURN_IF_ERROR(team_.AllWell(absl::StrCat("saved epoch ", epoch_), saved));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
+  if (checkpoint_ != nullptr) checkpoint_->Saved();
   return absl::OkStatus();
 }
 
@@ -285,6 +359,7 @@ absl::StatusOr<TrainRun::AfterEpoch> TrainRun::Validate(uint64_t epoch) {
       return StopSignal::Requested() != 0 ? Wish::kStop : Wish::kGoOn;
     }
     absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
+    absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
     absl::Status OnBadLoss(const data::Batch&, absl::Status status) override { return status; }
     bool StopAsked() override { return StopSignal::Requested() != 0; }
     train::PassMeter meter;
@@ -330,6 +405,25 @@ table::RunState TrainRun::StateAt(const base::DataPosition& position, table::Epo
     state.blobs[kBestBlob] = blob;
   }
   return state;
+}
+
+// The save's name counts the batches of all workers, so that every one has another.
+table::RunState TrainRun::StateOf(const WorkerPlaces& places) const {
+  table::RunState state = StateAt({.pass = epoch_, .low = AllBatches(places)}, table::EpochState::kRunning);
+  state.step = first_step_ + MostBatches(places);
+  WorkerPlaces kept = places;
+  kept[0].meter = std::exchange(state.blobs[kMeterBlob], "");
+  state.blobs.erase(kMeterBlob);
+  PutPlaces(kept, state);
+  return state;
+}
+
+WorkerPlace TrainRun::Here(const base::DataPosition& position, Meter meter) const {
+  WorkerPlace place{position, data_.settings_hash, ""};
+  if (team_.chief()) return place;  // its own it has
+  place.meter = meter_->Serialize();
+  if (meter == Meter::kSmall && place.meter.size() > kSmallMeter) place.meter.clear();
+  return place;
 }
 
 train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
@@ -387,13 +481,15 @@ absl::Status TrainRun::CheckMemory() const {
                                                    ". Raise the limit, or use a smaller dimension"));
 }
 
-bool TrainRun::CheckpointIsDue() const {
+bool TrainRun::CheckpointIsDue() {
+  if (checkpoint_ != nullptr) return checkpoint_->PauseAfterStep();
   const runner::RunnerOptions& runner = job_.run.runner;
   if (runner.checkpoint_steps > 0 && steps_since_save_ >= static_cast<uint64_t>(runner.checkpoint_steps)) return true;
   return runner.checkpoint_minutes > 0 && MinutesSince(last_save_) >= runner.checkpoint_minutes;
 }
 
 absl::Status TrainRun::AtPause(const base::DataPosition& position) {
+  if (checkpoint_ != nullptr) return checkpoint_->Meet(Attendance::kPaused, Here(position, Meter::kSmall)).status();
   absl::Status status = root_->SaveCheckpoint(job_.store(), StateAt(position, table::EpochState::kRunning));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
@@ -402,6 +498,16 @@ absl::Status TrainRun::AtPause(const base::DataPosition& position) {
     return absl::OkStatus();
   }
   return base::Annotate(status, "checkpoint");
+}
+
+// The others may want to meet this worker.
+absl::Status TrainRun::AtEnd(const train::PassEnd& end) {
+  if (checkpoint_ == nullptr) return absl::OkStatus();
+  const WorkerPlace here = Here(end.position, Meter::kSmall);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool all_ended, checkpoint_->Meet(Attendance::kEnded, here));
+    if (all_ended) return absl::OkStatus();
+  }
 }
 
 absl::Status TrainRun::OnBadLoss(const data::Batch& batch, absl::Status status) {

@@ -15,6 +15,8 @@
 #include "train/trainer.h"
 #include "worker/job.h"
 #include "worker/job_progress.h"
+#include "worker/team_checkpoint.h"
+#include "worker/worker_places.h"
 
 namespace regatta::worker {
 
@@ -31,6 +33,7 @@ class TrainRun : private train::PassObserver {
  private:
   Wish AfterStep(const Step& step) override;
   absl::Status AtPause(const base::DataPosition& position) override;
+  absl::Status AtEnd(const train::PassEnd& end) override;
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
   bool StopAsked() override;
 
@@ -41,11 +44,14 @@ class TrainRun : private train::PassObserver {
   absl::Status OpenRoot();
   absl::Status Start();
   absl::Status Restore();
+  absl::Status RestorePlaces(const table::RunState& run, const std::string& folder);
   absl::Status ShareStart();
+  absl::Status TakePlace();
   absl::Status WarmStart();
   absl::StatusOr<RunEnd> RunEpochs();
   absl::StatusOr<RunEnd> StopAlone(const train::PassEnd& end);
-  absl::StatusOr<RunEnd> StopTogether();
+  absl::StatusOr<RunEnd> StopTogether(const train::PassEnd& end);
+  absl::Status SaveStopped(const std::map<int, std::string>& payloads);
   absl::StatusOr<RunEnd> StopUnvalidated();
   absl::Status FinishEpoch(const train::PassEnd& end);
   absl::Status MergeMeters();
@@ -54,7 +60,10 @@ class TrainRun : private train::PassObserver {
   absl::StatusOr<AfterEpoch> Validate(uint64_t epoch);
   absl::Status SaveAndStop(const train::PassEnd& end, const char* why);
   table::RunState StateAt(const base::DataPosition& position, table::EpochState epoch_state) const;
-  bool CheckpointIsDue() const;
+  table::RunState StateOf(const WorkerPlaces& places) const;
+  enum class Meter : uint8_t { kWhole, kSmall };
+  WorkerPlace Here(const base::DataPosition& position, Meter meter) const;
+  bool CheckpointIsDue();
   bool IsOver() const;
   bool MustStop();
   absl::Status CheckMemory() const;
@@ -65,15 +74,17 @@ class TrainRun : private train::PassObserver {
   Job& job_;
   train::Reporter& reporter_;
   fleet::Team team_;
-  std::unique_ptr<JobProgress> progress_;    // null alone
-  std::unique_ptr<train::Trainer> trainer_;  // from Start on
+  std::unique_ptr<JobProgress> progress_;       // null alone
+  std::unique_ptr<TeamCheckpoint> checkpoint_;  // null alone; from Start on
+  std::unique_ptr<train::Trainer> trainer_;     // from Start on
   JobData data_;
   JobData validation_;                     // the first worker's; no dataset where test_data_dir is not set
-  std::unique_ptr<table::SaveRoot> root_;  // the first worker's; null in the others
+  std::unique_ptr<table::SaveRoot> root_;  // the first worker's; null in the others. While checkpoint_ writes, its own
 
   // Where the run is.
   uint64_t epoch_ = 0;
   uint64_t first_step_ = 0;  // of the epoch
+  WorkerPlaces places_;      // that a job resumes at in the middle of an epoch
   base::DataPosition position_;
   std::unique_ptr<train::PassMeter> meter_;
   std::string restored_meter_;

@@ -117,10 +117,14 @@ class Counting : public comm::Communicator {
     if (grads.batch == fail_at) return absl::UnavailableError("server 3 is gone");
     return status;
   }
+  int batches_a_push() const override { return batches; }
+  absl::Status Flush() override { return inner_.Flush(); }
+  absl::Status LeavePass() override { return inner_.LeavePass(); }
   absl::Status EndPass() override { return inner_.EndPass(); }
 
   std::atomic<int> in_flight{0};
   uint64_t fail_at = UINT64_MAX;
+  int batches = 1;
 
  private:
   comm::Communicator& inner_;
@@ -142,6 +146,10 @@ struct Watcher : PassObserver {
     EXPECT_EQ(position.low + std::popcount(position.window), seen.size());
     return pause_status;
   }
+  absl::Status AtEnd(const PassEnd&) override {
+    ++ends;
+    return absl::OkStatus();
+  }
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status) override {
     return absl::AbortedError(absl::StrCat("bad batch ", batch.index));
   }
@@ -151,7 +159,7 @@ struct Watcher : PassObserver {
 
   std::set<uint64_t> seen;
   uint64_t steps = 0, stop_after = UINT64_MAX, pause_every = 0;
-  int pauses = 0;
+  int pauses = 0, ends = 0;
   absl::Status pause_status;
   Counting* counting = nullptr;
 };
@@ -214,6 +222,43 @@ TEST(Trainer, ManyThreadsPauseWithNoStepInFlight) {
   EXPECT_EQ(watcher.seen.size(), 400u);
   EXPECT_EQ(setup.dense->updates(), 400u);
   EXPECT_GT(watcher.pauses, 10);
+}
+
+TEST(Trainer, APauseComesBetweenTwoPushes) {
+  Embedded setup(3);
+  Numbers data(400);
+  Counting counting(*setup.local);
+  counting.batches = 5;
+  struct Aligned : Watcher {
+    absl::Status AtPause(const base::DataPosition& position) override {
+      EXPECT_EQ(position.window, 0u);
+      EXPECT_EQ(position.low % 5, 0u);
+      return Watcher::AtPause(position);
+    }
+  } watcher;
+  watcher.pause_every = 7;
+  watcher.counting = &counting;
+  Trainer trainer(setup.model, counting, setup.options);
+  const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(watcher.seen.size(), 400u);
+  EXPECT_GT(watcher.pauses, 10);
+  EXPECT_EQ(watcher.ends, 1);
+}
+
+TEST(Trainer, APauseThatTheDataDoesNotReachIsNone) {
+  Embedded setup(2);
+  Numbers data(8);
+  Counting counting(*setup.local);
+  counting.batches = 5;
+  Watcher watcher;
+  watcher.pause_every = 7;
+  Trainer trainer(setup.model, counting, setup.options);
+  const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_TRUE(end->complete);
+  EXPECT_EQ(watcher.seen.size(), 8u);
+  EXPECT_EQ(watcher.pauses, 0);
 }
 
 TEST(Trainer, AStoppedPassGoesOnWhereItWas) {

@@ -86,6 +86,8 @@ train::PassObserver::Wish Training::AfterStep(const Step& step) {
 
 absl::Status Training::AtPause(const base::DataPosition&) { return absl::OkStatus(); }
 
+absl::Status Training::AtEnd(const train::PassEnd&) { return absl::OkStatus(); }
+
 absl::Status Training::OnBadLoss(const data::Batch& batch, absl::Status status) {
   return base::Annotate(status, absl::StrCat("epoch ", epoch(), ", batch ", batch.index));
 }

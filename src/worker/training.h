@@ -68,6 +68,7 @@ class Training : private train::PassObserver {
   Training(fleet::Fleet& fleet, const model::Model& model, const TrainingOptions& options);
   Wish AfterStep(const Step& step) override;
   absl::Status AtPause(const base::DataPosition& position) override;
+  absl::Status AtEnd(const train::PassEnd& end) override;
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
   bool StopAsked() override;
 

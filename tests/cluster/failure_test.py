@@ -59,7 +59,7 @@ class FailureTest(FleetJob):
         more = ("-o", f"runner.epochs={done + 1}", "--resume")
         again = [self.server(0, *more), self.worker(0, *more), self.worker(1, *more)]
         self.ends(again[1], 0, "w0.log")
-        self.assertIn(f"resuming after epoch {done - 1}", self.log("w0.log"))
+        self.assertRegex(self.log("w0.log"), rf"resuming epoch {done} from .*/checkpoint/{done}-")
         self.ends(again[0], 0, "s0.log", 20)
 
     def test_garbage_on_the_port_costs_the_server_nothing(self):

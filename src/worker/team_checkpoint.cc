@@ -1,0 +1,212 @@
+#include "worker/team_checkpoint.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/failpoint.h"
+
+namespace regatta::worker {
+namespace {
+
+constexpr double kClose = 0.02;  // of the period: as close as meetings of sync come to the moment
+constexpr double kAgain = 0.1;   // of the period, after one by time that was left out
+constexpr uint64_t kGrowth = 4;  // of the batches between two of them
+
+// What the first worker says of a meeting.
+constexpr char kNotDue[] = "not_due", kCut[] = "cut", kLeftOut[] = "left_out";
+
+double SecondsSince(std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+// What costs a checkpoint and not the run: a full disk, a server that went away or is busy with its own.
+bool CostsOneCheckpoint(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+struct TeamCheckpoint::Meeting {
+  WorkerPlaces places;
+  bool anybody_paused = false;
+  Due due = Due::kNo;
+};
+
+TeamCheckpoint::TeamCheckpoint(fleet::Worker& worker, const CheckpointPace& pace, int batches_a_push, Prepare prepare)
+    : worker_(worker),
+      team_(&worker),
+      pace_(pace),
+      batches_a_push_(static_cast<uint64_t>(std::max(batches_a_push, 1))),
+      prepare_(std::move(prepare)) {}
+
+TeamCheckpoint::~TeamCheckpoint() {
+  if (const absl::Status status = Finish(); !status.ok()) LOG(ERROR) << "checkpoint: " << status.message();
+}
+
+uint64_t TeamCheckpoint::WholePushes(uint64_t batches) const {
+  return (std::max<uint64_t>(batches, 1) + batches_a_push_ - 1) / batches_a_push_ * batches_a_push_;
+}
+
+void TeamCheckpoint::BeginEpoch(uint64_t epoch) {
+  epoch_ = epoch;
+  number_ = since_meeting_ = met_at_ = 0;
+}
+
+void TeamCheckpoint::Saved() {
+  since_cut_ = since_meeting_ = 0;
+  last_cut_ = last_meeting_ = Clock::now();
+}
+
+// In sync the threads of a worker have begun the batches of one push, and none of the next, when the first of them is
+// done: from then on they pause behind it.
+bool TeamCheckpoint::PauseAfterStep() {
+  ++since_meeting_;
+  ++since_cut_;
+  if (!pace_.periodic()) return false;
+  if (!sync())
+    return (pace_.steps > 0 && since_cut_ >= pace_.steps) ||
+           (pace_.minutes > 0 && SecondsSince(last_cut_) >= 60 * pace_.minutes);
+  const uint64_t begun = batches_a_push_ - 1;
+  return (pace_.steps > 0 && since_cut_ + begun >= WholePushes(pace_.steps)) ||
+         (pace_.minutes > 0 && since_meeting_ + begun >= WholePushes(plan_));
+}
+
+absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPlace& mine) {
+  if (!pace_.periodic()) return true;
+  const std::string name = absl::StrCat("cut ", epoch_, "-", number_++);
+  const bool by_steps = pace_.steps > 0 && since_cut_ >= (sync() ? WholePushes(pace_.steps) : pace_.steps);
+  const Due due = attendance == Attendance::kEnded ? Due::kNo : by_steps ? Due::kSteps : sync() ? Due::kNo : Due::kTime;
+  ASSIGN_OR_RETURN(const Meeting meeting, Gather(name, attendance, mine, due));
+  if (!meeting.anybody_paused) return true;
+  Verdict verdict;
+  if (team_.chief()) {
+    verdict = Judge(meeting);
+    if (verdict.due != Due::kNo) {
+      const absl::Status begun = BeginCut(meeting, verdict.due);
+      if (!begun.ok()) {
+        cut_.reset();
+        if (!CostsOneCheckpoint(begun)) return base::Annotate(begun, "checkpoint");
+        LOG(ERROR) << "checkpoint skipped, training goes on: " << begun.message();
+        verdict.skipped = true;
+      }
+    }
+  }
+  const char* const what = verdict.due == Due::kNo ? kNotDue : verdict.skipped ? kLeftOut : kCut;
+  ASSIGN_OR_RETURN(const std::string told, team_.FromChief(name + " is made", absl::StrCat(what, " ", verdict.plan)));
+  const std::vector<std::string> words = absl::StrSplit(told, ' ');
+  if (words.size() != 2 || !absl::SimpleAtoi(words[1], &plan_))
+    return absl::InternalError(absl::StrCat("worker 0 says '", told, "' of '", name, "'"));
+  last_meeting_ = Clock::now();
+  since_meeting_ = 0;
+  met_at_ = MostBatches(meeting.places);
+  if (words[0] != kNotDue) {
+    since_cut_ = 0;
+    last_cut_ = last_meeting_;
+  }
+  if (words[0] == kLeftOut)
+    last_cut_ -=
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>((1 - kAgain) * 60 * pace_.minutes));
+  if (words[0] == kCut) RETURN_IF_ERROR(Write(name, meeting.places, mine.meter));
+  return false;
+}
+
+absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(const std::string& name, Attendance attendance,
+                                                               const WorkerPlace& mine, Due due) {
+  const char mark[] = {attendance == Attendance::kPaused ? 'p' : 'e', static_cast<char>('0' + static_cast<int>(due))};
+  const WorkerPlace brought{mine.position, mine.settings_hash, ""};
+  ASSIGN_OR_RETURN(const auto payloads, team_.Share(name, std::string(mark, 2) + EncodePlace(brought)));
+  Meeting meeting;
+  for (const auto& [rank, payload] : payloads) {
+    if (payload.size() < 2 || payload[1] < '0' || payload[1] > '2')
+      return absl::InternalError(absl::StrCat("worker ", rank, " brings ", payload.size(), " bytes to '", name, "'"));
+    meeting.anybody_paused |= payload[0] == 'p';
+    meeting.due = std::max(meeting.due, static_cast<Due>(payload[1] - '0'));
+    ASSIGN_OR_RETURN(meeting.places[rank], DecodePlace(std::string_view(payload).substr(2)));
+  }
+  return meeting;
+}
+
+TeamCheckpoint::Verdict TeamCheckpoint::Judge(const Meeting& meeting) {
+  if (!sync() || pace_.minutes <= 0) return {meeting.due, false, 1};
+  const double left = 60 * pace_.minutes - SecondsSince(last_cut_);
+  const Due due = std::max(meeting.due, left <= 0 ? Due::kTime : Due::kNo);
+  return {due, false, PlanNext(meeting, due == Due::kNo ? left : 60 * pace_.minutes)};
+}
+
+// Half of the way that is left, and all of it where that is short.
+uint64_t TeamCheckpoint::PlanNext(const Meeting& meeting, double seconds_left) {
+  const uint64_t most = MostBatches(meeting.places);
+  const double batches = static_cast<double>(std::max<uint64_t>(most - std::min(most, met_at_), 1));
+  const double seconds_a_batch = std::max(SecondsSince(last_meeting_) / batches, 1e-6);
+  const bool near = seconds_left < kClose * 60 * pace_.minutes;
+  const double wanted = std::ceil((near ? seconds_left : seconds_left / 2) / seconds_a_batch);
+  return static_cast<uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(kGrowth * plan_)));
+}
+
+// Everybody waits meanwhile. What is asked for by steps is asked for of that step: it waits for the one before.
+absl::Status TeamCheckpoint::BeginCut(const Meeting& meeting, Due due) {
+  if (writing() && due == Due::kTime) return absl::UnavailableError("the one before is still being written");
+  const bool late = writing();
+  const auto before = Clock::now();
+  RETURN_IF_ERROR(Finish());
+  if (late)
+    LOG(WARNING) << absl::StrFormat("checkpoint: training waited %.3f s for the one before to be written",
+                                    SecondsSince(before));
+  if (meeting.places.size() != static_cast<size_t>(team_.size()))
+    return absl::UnavailableError("a worker was lost, and where it was in its data with it");
+  RETURN_IF_ERROR(base::Failpoint("checkpoint.met"));
+  const auto start = Clock::now();
+  ASSIGN_OR_RETURN(cut_, worker_.BeginCut((epoch_ << 32) + number_));
+  LOG(INFO) << absl::StrFormat("checkpoint: cut in %.1f ms", SecondsSince(start) * 1e3);
+  return base::Failpoint("checkpoint.begun");
+}
+
+// The state of the metrics is the larger part of what workers say, and servers keep what is said for a while: it comes
+// where it is needed only.
+absl::Status TeamCheckpoint::Write(const std::string& name, WorkerPlaces places, const std::string& meter) {
+  ASSIGN_OR_RETURN(const auto meters, team_.Share(name + " counts", meter));
+  if (cut_ == nullptr) return absl::OkStatus();
+  for (const auto& [rank, bytes] : meters) places[rank].meter = bytes;
+  {
+    base::MutexLock lock(mu_);
+    writing_ = true;
+  }
+  writer_ = std::thread([this, cut = std::move(cut_), save = prepare_(places)]() mutable {
+    absl::Status status = save(cut->model());
+    cut.reset();
+    base::MutexLock lock(mu_);
+    written_ = std::move(status);
+    writing_ = false;
+  });
+  return absl::OkStatus();
+}
+
+bool TeamCheckpoint::writing() {
+  base::MutexLock lock(mu_);
+  return writing_;
+}
+
+absl::Status TeamCheckpoint::Finish() {
+  if (!writer_.joinable()) return absl::OkStatus();
+  writer_.join();
+  base::MutexLock lock(mu_);
+  const absl::Status status = std::exchange(written_, absl::OkStatus());
+  if (!CostsOneCheckpoint(status)) return base::Annotate(status, "checkpoint");
+  LOG(ERROR) << "checkpoint skipped, training goes on: " << status.message();
+  return absl::OkStatus();
+}
+
+}  // namespace regatta::worker

@@ -1,0 +1,100 @@
+// Checkpoints of a job with servers while it trains. All workers meet between two steps with what they have learnt
+// pushed; the first one begins a cut on every server; all go on, and the first one writes the cut in the background.
+//
+// When: every `steps` batches of each worker, or every `minutes`. In sync all workers have to pause before the same
+// step: the first one tells at each meeting after how many batches the next one is, and with `minutes` meets more often
+// than it cuts, to come close by what it has seen of the speed. Elsewhere each worker goes by its own clock, which
+// meetings set. While one is written, the next by steps waits and the next by time is put off. A worker whose data has
+// ended, or that was stopped, comes to every meeting until all have. Thread-safety: one call at a time; the writing has
+// a thread of its own.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "fleet/team.h"
+#include "fleet/worker.h"
+#include "table/checkpoint/model_store.h"
+#include "worker/worker_places.h"
+
+namespace regatta::worker {
+
+struct CheckpointPace {
+  uint64_t steps = 0;  // batches of a worker; 0 = never
+  double minutes = 0;  // 0 = never
+  bool periodic() const { return steps > 0 || minutes > 0; }
+};
+
+enum class Attendance : uint8_t { kPaused, kEnded };
+
+class TeamCheckpoint {
+ public:
+  // Writes a model, in the background.
+  using Save = std::function<absl::Status(table::ModelStore& model)>;
+  // What is to be written of a cut; called by the first worker at its moment, with everybody's place.
+  using Prepare = std::function<Save(const WorkerPlaces& places)>;
+
+  // `batches_a_push` is the communicator's.
+  TeamCheckpoint(fleet::Worker& worker, const CheckpointPace& pace, int batches_a_push, Prepare prepare);
+  ~TeamCheckpoint();
+
+  void BeginEpoch(uint64_t epoch);
+  // This worker has made a step: whether it is to pause, at once in sync.
+  bool PauseAfterStep();
+  // Every worker calls it as often: paused, and when it has ended until it returns true: all have.
+  absl::StatusOr<bool> Meet(Attendance attendance, const WorkerPlace& mine);
+  // The job was saved otherwise, while all wait: steps and minutes count anew.
+  void Saved();
+  // Waits until what was cut is written. A checkpoint that could not be written for want of room, or because a server
+  // went away, is said and is no error.
+  absl::Status Finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Meeting;  // what the workers have brought
+  enum class Due : uint8_t { kNo, kTime, kSteps };
+  struct Verdict {
+    Due due = Due::kNo;
+    bool skipped = false;
+    uint64_t plan = 1;
+  };
+
+  absl::StatusOr<Meeting> Gather(const std::string& name, Attendance attendance, const WorkerPlace& mine, Due due);
+  Verdict Judge(const Meeting& meeting);
+  uint64_t PlanNext(const Meeting& meeting, double seconds_left);
+  absl::Status BeginCut(const Meeting& meeting, Due due);
+  absl::Status Write(const std::string& name, WorkerPlaces places, const std::string& meter);
+  bool writing();
+  uint64_t WholePushes(uint64_t batches) const;
+  bool sync() const { return worker_.mode() == fleet::Mode::kSync; }
+
+  fleet::Worker& worker_;
+  fleet::Team team_;
+  const CheckpointPace pace_;
+  const uint64_t batches_a_push_;
+  const Prepare prepare_;
+
+  uint64_t epoch_ = 0;
+  uint64_t number_ = 0;         // of the epoch's next meeting
+  uint64_t since_meeting_ = 0;  // batches of this worker
+  uint64_t since_cut_ = 0;      // the same
+  uint64_t plan_ = 1;           // sync and minutes: batches between the last meeting and the next
+  Clock::time_point last_cut_ = Clock::now();
+  Clock::time_point last_meeting_ = Clock::now();
+  uint64_t met_at_ = 0;  // the most batches of a worker at the last meeting
+
+  std::unique_ptr<client::RemoteCut> cut_;  // begun, to be written
+  std::thread writer_;
+  base::Mutex mu_;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status written_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace regatta::worker
