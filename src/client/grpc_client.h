@@ -17,6 +17,7 @@
 #include "client/lane.h"
 #include "client/ps_client.h"
 #include "client/server_address.h"
+#include "client/standing.h"
 #include "table/table_config.h"
 #include "wire/lanes.h"
 
@@ -52,7 +53,7 @@ class GrpcClient final : public PsClient {
   void PushDense(const base::StepGrads& grads, Call& call) override;
   void Add(std::span<const base::TableGrads> differences, Call& call) override;
   void AddDense(std::span<const float> differences, Call& call) override;
-  void BeginPass(const StepTag& tag, Call& call) override;
+  void BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) override;
   void LeavePass(const StepTag& tag, Call& call) override;
 
   int rank() const { return static_cast<int>(options_.worker.rank()); }
@@ -65,6 +66,8 @@ class GrpcClient final : public PsClient {
   const LaneTraffic& traffic(int server) const { return *traffic_[static_cast<size_t>(server)]; }
   // The save that the servers started from; all zero where there is none.
   const ps::LoadedSave& loaded() const { return loaded_; }
+  // Where this rank stood when it connected; nowhere unless workers come back (JobSpec.on_worker_loss: await).
+  const Standing& standing() const { return standing_; }
 
   enum class Reply { kNothing, kPayloads };
   // Meets the other workers under `name`: everybody's payload by rank (kPayloads), or an empty map.
@@ -90,6 +93,7 @@ class GrpcClient final : public PsClient {
   explicit GrpcClient(const ClientOptions& options) : options_(options) {}
   absl::Status Prepare();
   absl::Status Join();
+  void TakeStanding(const std::vector<ps::ConnectReply>& replies);
   absl::Status OpenLanes();
   // A unary call to `server`, repeated while a durable one is away. The call sets its own deadline.
   template <typename Attempt>
@@ -101,7 +105,10 @@ class GrpcClient final : public PsClient {
   }
   template <typename Fn>
   void ForEachLane(const Fn& fn);
-  void SendMark(ps::Verb verb, const StepTag& tag, Call& call);
+  ps::FrameHeader HeaderOf(ps::Verb verb, const base::StepGrads& grads) const;
+  void SendMark(const ps::FrameHeader& mark, Call& call);
+  // Whether pushes say which batches they were learnt from.
+  bool tracks() const { return options_.job.on_worker_loss() == "await"; }
   void SendSections(ps::FrameHeader header, std::span<const base::TableGrads> tables, Call& call);
   void SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call);
   void Beat();
@@ -111,6 +118,7 @@ class GrpcClient final : public PsClient {
   std::vector<Widths> widths_;
   int64_t dense_size_ = 0;
   ps::LoadedSave loaded_;
+  Standing standing_;
   std::vector<NamedChannel> control_;  // a server each
   std::vector<bool> durable_;          // the same
   std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;

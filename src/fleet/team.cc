@@ -41,6 +41,12 @@ absl::Status Team::AllWell(const std::string& name, const absl::Status& mine) {
   return absl::OkStatus();
 }
 
+bool Team::Met(const std::string& name) const { return !alone() && worker_->standing().Met(name); }
+
+const client::Standing* Team::standing() const {
+  return alone() || !worker_->standing().returns() ? nullptr : &worker_->standing();
+}
+
 void Team::AskToStop() {
   if (!alone()) worker_->AskToStop();
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "client/standing.h"
 
 namespace regatta::fleet {
 
@@ -32,6 +33,11 @@ class Team {
   absl::StatusOr<bool> Any(const std::string& name, bool yes);
   // OK when everybody is; otherwise the first error, which names its worker.
   absl::Status AllWell(const std::string& name, const absl::Status& mine);
+
+  // Whether the meeting was over before this process came: it comes in the place of another one.
+  bool Met(const std::string& name) const;
+  // Where that one stood; null unless there was one.
+  const client::Standing* standing() const;
 
   void AskToStop();
   bool stop_asked() const;

@@ -15,6 +15,9 @@
 
 namespace regatta::fleet {
 
+// What a worker of this machine with process id `pid` says of where it is.
+std::string WhereIs(int64_t pid);
+
 class Worker {
  public:
   // Waits for the servers and agrees with them on the job. Every worker of the job calls it.
@@ -29,6 +32,9 @@ class Worker {
   // Where the save that the servers started from had come to; zero where there is none.
   uint64_t loaded_epochs() const { return client_->loaded().epochs(); }
   uint64_t loaded_steps() const { return client_->loaded().steps(); }
+
+  // Where this rank stood when it connected: not at the beginning where it takes the place of a process that died.
+  const client::Standing& standing() const { return client_->standing(); }
 
   // The communicator; `first_step` is where a resumed run's steps go on. Once.
   absl::StatusOr<comm::Communicator*> StartCommunicator(uint64_t first_step);

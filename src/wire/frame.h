@@ -16,7 +16,7 @@
 
 namespace regatta::wire {
 
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 inline constexpr size_t kMaxFrameBytes = 64 << 20;
 inline constexpr uint32_t kMaxKeysAFrame = 1'000'000;
 inline constexpr uint64_t kMaxKeysAPush = 16'000'000;  // of all its frames

@@ -39,9 +39,12 @@ class TrainRun : private train::PassObserver {
 
   absl::Status Open();
   absl::Status OpenRoot();
+  table::OpenMode RootMode() const;
   absl::Status Start();
   absl::Status Restore();
-  absl::Status ShareStart();
+  absl::Status ShareStart(const absl::Status& restored);
+  absl::StatusOr<AfterEpoch> ComeBack(uint64_t epochs);
+  void TakeBest(uint64_t epoch_and_one, uint64_t bits);
   absl::Status WarmStart();
   absl::StatusOr<RunEnd> RunEpochs();
   absl::StatusOr<RunEnd> StopAlone(const train::PassEnd& end);
