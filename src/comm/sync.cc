@@ -10,7 +10,7 @@ Sync::Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_st
       agree_(std::move(agree)),
       resumed_(resumed),
       group_(threads, client.dense_size(), [this](const base::StepGrads& grads) { return Send(grads); }),
-      base_step_(resumed.has_value() ? std::max(resumed->step, first_step) : first_step),
+      base_step_(resumed.has_value() && resumed->step > 0 ? resumed->step : first_step),
       dense_(static_cast<size_t>(client.dense_size())) {
   for (int t = 0; t < threads; ++t) slots_.push_back(std::make_unique<Slot>());
 }
