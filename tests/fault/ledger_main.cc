@@ -122,6 +122,8 @@ client::ClientOptions OptionsOf(const Args& args) {
   return options;
 }
 
+std::string LeftFile(const Args& args) { return args.acks + ".left"; }
+
 // A line for every acknowledged push, which is there when this process is killed.
 class AckFile {
  public:
@@ -311,6 +313,8 @@ absl::Status Ledger::RunSync() {
     if (args_.pause > 0) usleep(static_cast<useconds_t>(args_.pause * 1e6));
   }
   RETURN_IF_ERROR(pushes.Wait());
+  // Who has left a pass brings no more of it, not even after a kill.
+  if (args_.on_loss == "await") RETURN_IF_ERROR(base::WriteFileAtomically(LeftFile(args_), ""));
   client_.LeavePass({0, pushes_, base::StepKind::kTrain}, pushes);
   RETURN_IF_ERROR(pushes.Wait());
   ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("pushed", pushes_));
@@ -419,6 +423,7 @@ int Main(int argc, char** argv) {
     return 0;
   }
   signal(SIGTERM, [](int) { stopped = 1; });
+  if (base::Exists(LeftFile(args))) stopped = 1;
   auto acks = AckFile::Open(args.acks);
   if (!acks.ok()) return Fail(acks.status(), kUsage);
   client::ClientOptions options = OptionsOf(args);
