@@ -32,7 +32,7 @@ absl::Status RunPass(Worker& worker, const Pass& pass) {
 }
 
 // Every rank is taken over `deaths` times, at moments that `seed` draws.
-ToyResult Run(const WorkerOptions& worker_options, const Pass& pass, int deaths, uint64_t seed) {
+ToyResult Disturb(const WorkerOptions& worker_options, const Pass& pass, int deaths, uint64_t seed) {
   constexpr int kServers = 2, kWorkers = 2;
   table::TestFolder folder;
   std::vector<std::unique_ptr<server::PsServer>> servers;
@@ -114,10 +114,10 @@ TEST(Return, SyncIsWhatItIsUndisturbedToTheBit) {
   options.mode = Mode::kSync;
   options.sparse_lanes = 2;
   options.tables = ToyTables("adam");
-  const ToyResult want = Run(options, ToyPass, 0, 0);
+  const ToyResult want = Disturb(options, ToyPass, 0, 0);
   ASSERT_FALSE(want.rows.empty());
   for (uint64_t seed = 1; seed <= 3; ++seed) {
-    const ToyResult got = Run(options, ToyPass, 6, seed);
+    const ToyResult got = Disturb(options, ToyPass, 6, seed);
     EXPECT_EQ(got.rows, want.rows) << seed;
     EXPECT_EQ(got.dense, want.dense) << seed;
   }
@@ -129,7 +129,7 @@ TEST(Return, AsyncPushesEveryBatchOnce) {
   options.sparse_lanes = 2;
   options.tables = LedgerTables();
   for (uint64_t seed = 1; seed <= 3; ++seed) {
-    const ToyResult got = Run(options, LedgerPass, 6, seed);
+    const ToyResult got = Disturb(options, LedgerPass, 6, seed);
     EXPECT_EQ(got.rows.size(), 2 * kSteps + 1);
     for (const auto& [key, row] : got.rows)
       EXPECT_EQ(row[0], key == kSharedKey ? 2.0f * kSteps : 1.0f) << "key " << key << ", seed " << seed;
@@ -141,9 +141,9 @@ TEST(Return, HalfAsyncPushesEveryGroupOnce) {
   options.mode = Mode::kHalfAsync;
   options.half_async_merge = 4;
   options.tables = LedgerTables();
-  const ToyResult want = Run(options, LedgerPass, 0, 0);
+  const ToyResult want = Disturb(options, LedgerPass, 0, 0);
   ASSERT_FALSE(want.rows.empty());
-  for (uint64_t seed = 1; seed <= 3; ++seed) EXPECT_EQ(Run(options, LedgerPass, 6, seed).rows, want.rows) << seed;
+  for (uint64_t seed = 1; seed <= 3; ++seed) EXPECT_EQ(Disturb(options, LedgerPass, 6, seed).rows, want.rows) << seed;
 }
 
 TEST(Return, WithoutALogTheServersRefuseIt) {

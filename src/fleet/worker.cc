@@ -160,7 +160,7 @@ absl::StatusOr<std::map<int, std::string>> Worker::Gather(const std::string& nam
 
 absl::StatusOr<uint64_t> Worker::AgreeMax(const std::string& name, uint64_t value) {
   ASSIGN_OR_RETURN(const auto payloads, Gather(name, absl::StrCat(value)));
-  uint64_t most = value;
+  uint64_t most = 0;  // of the payloads alone: of a meeting that was over before they are the process's before this one
   for (const auto& [rank, payload] : payloads) {
     uint64_t other = 0;
     if (!absl::SimpleAtoi(payload, &other))
