@@ -45,6 +45,15 @@ struct DataPosition {
       ++low;
     }
   }
+  // What both of them contain. Of the same pass.
+  DataPosition Common(const DataPosition& other) const {
+    const DataPosition& less = low <= other.low ? *this : other;
+    const DataPosition& more = low <= other.low ? other : *this;
+    DataPosition common{pass, less.low, 0};
+    for (uint64_t i = 0; i < kWindow; ++i)
+      if (((less.window >> i) & 1) && more.Contains(less.low + i)) common.window |= uint64_t{1} << i;
+    return common;
+  }
   friend bool operator==(const DataPosition&, const DataPosition&) = default;
 };
 
@@ -65,6 +74,7 @@ struct PassKeys {
   std::span<const TableKeys> known;
   uint64_t first_step = 0;   // the step of the pass's batch 0
   uint64_t first_batch = 0;  // the first batch that is not learnt yet
+  uint64_t window = 0;       // and those behind it that are (DataPosition)
 };
 
 // `step` counts the batches of the job: those of earlier passes, then k. `thread` is the training thread, 0 to
@@ -108,6 +118,7 @@ struct StepGrads {
   std::span<const DenseGrad> dense;
   uint64_t batch = 0;  // the batch of the pass it was learnt from
   uint64_t pass = 0;
+  std::span<const uint64_t> batches = {};  // where it is the sum of several, ascending; empty = `batch`
 };
 
 }  // namespace regatta::base

@@ -60,5 +60,19 @@ TEST(DataPosition, AddingTwiceChangesNothing) {
   EXPECT_EQ(position, before);
 }
 
+TEST(DataPosition, WhatTwoHaveInCommon) {
+  Rng rng(5);
+  for (int round = 0; round < 200; ++round) {
+    DataPosition a{3, 0, 0}, b{3, 0, 0};
+    for (DataPosition* position : {&a, &b})
+      for (uint64_t i = rng.Below(300); i > 0; --i) position->Add(position->low + rng.Below(20));
+    const DataPosition common = a.Common(b);
+    EXPECT_EQ(common, b.Common(a));
+    EXPECT_EQ(common.pass, 3u);
+    for (uint64_t batch = 0; batch < 500; ++batch)
+      ASSERT_EQ(common.Contains(batch), a.Contains(batch) && b.Contains(batch)) << batch;
+  }
+}
+
 }  // namespace
 }  // namespace regatta::base

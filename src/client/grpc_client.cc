@@ -4,6 +4,7 @@
 #include <grpcpp/completion_queue.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_format.h"
 #include "table/accessor/accessor.h"
@@ -66,13 +67,11 @@ std::vector<Piece> PiecesOfLane(const Tables& tables, const wire::Range& shards,
   return pieces;
 }
 
-ps::FrameHeader HeaderOf(ps::Verb verb, const base::StepGrads& grads) {
+ps::FrameHeader MarkOf(ps::Verb verb, const StepTag& tag) {
   ps::FrameHeader header;
   header.set_verb(verb);
-  header.set_step(grads.step);
-  header.set_pass(grads.pass);
-  header.set_batch(grads.batch);
-  header.set_samples(grads.samples);
+  header.set_pass(tag.pass);
+  header.set_step(tag.step);
   return header;
 }
 
@@ -141,7 +140,21 @@ std::string GrpcClient::ServerName(int server) const {
   return absl::StrCat("server ", server, " (", control_[static_cast<size_t>(server)].endpoint, ")");
 }
 
+ps::FrameHeader GrpcClient::HeaderOf(ps::Verb verb, const base::StepGrads& grads) const {
+  ps::FrameHeader header;
+  header.set_verb(verb);
+  header.set_step(grads.step);
+  header.set_pass(grads.pass);
+  header.set_batch(grads.batch);
+  header.set_samples(grads.samples);
+  if (!tracks()) return header;
+  for (const uint64_t batch : grads.batches) header.add_batches(batch);
+  if (grads.batches.empty()) header.add_batches(grads.batch);
+  return header;
+}
+
 absl::Status GrpcClient::Join() {
+  std::vector<ps::ConnectReply> replies;
   for (size_t server = 0; server < stubs_.size(); ++server) {
     ps::ConnectRequest request;
     request.set_protocol(wire::kProtocolVersion);
@@ -162,8 +175,35 @@ absl::Status GrpcClient::Join() {
       return absl::FailedPreconditionError(absl::StrCat(
           ServerName(0), " started from ", Describe(loaded_), ", ", ServerName(static_cast<int>(server)), " from ",
           Describe(reply.loaded()), "; start all servers from copies of one save, or from none"));
+    replies.push_back(std::move(reply));
   }
+  TakeStanding(replies);
   return absl::OkStatus();
+}
+
+// Lanes that have nothing of the last pass yet have none of its batches. Without dense parameters only sync's steps go
+// down the dense lanes.
+void GrpcClient::TakeStanding(const std::vector<ps::ConnectReply>& replies) {
+  uint64_t pass = 0;
+  for (const ps::ConnectReply& reply : replies)
+    for (const ps::LaneProgress& lane : reply.lanes()) pass = std::max(pass, lane.pass());
+  std::optional<base::DataPosition> common;
+  std::optional<uint64_t> step;
+  for (const ps::ConnectReply& reply : replies) {
+    if (standing_.before.empty()) standing_.before = reply.before();
+    for (int i = 0; i < reply.lanes_size(); ++i) {
+      const ps::LaneProgress& lane = reply.lanes(i);
+      base::DataPosition position{pass, 0, 0};
+      if (lane.pass() == pass) position = {pass, lane.low(), lane.window()};
+      if (i == map_.dense_lane()) standing_.dense.push_back(position);
+      if (i == map_.dense_lane() && dense_size_ == 0 && options_.job.mode() != "sync") continue;
+      common = common.has_value() ? common->Common(position) : position;
+      step = std::min(step.value_or(lane.next_step()), lane.next_step());
+    }
+    for (const ps::Meeting& met : reply.met()) standing_.met.emplace(met.name(), met.round());
+  }
+  standing_.position = common.value_or(base::DataPosition{});
+  standing_.step = step.value_or(0);
 }
 
 absl::Status GrpcClient::OpenLanes() {
@@ -344,13 +384,10 @@ void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseG
   }
 }
 
-void GrpcClient::SendMark(ps::Verb verb, const StepTag& tag, Call& call) {
+void GrpcClient::SendMark(const ps::FrameHeader& mark, Call& call) {
   for (int server = 0; server < map_.servers; ++server) {
     for (int index = 0; index < map_.lanes(); ++index) {
-      ps::FrameHeader header;
-      header.set_verb(verb);
-      header.set_pass(tag.pass);
-      header.set_step(tag.step);
+      ps::FrameHeader header = mark;
       call.Expect(1);
       lane(server, index)
           .Send(
@@ -359,8 +396,17 @@ void GrpcClient::SendMark(ps::Verb verb, const StepTag& tag, Call& call) {
   }
 }
 
-void GrpcClient::BeginPass(const StepTag& tag, Call& call) { SendMark(ps::BEGIN, tag, call); }
-void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(ps::LEAVE, tag, call); }
+void GrpcClient::BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) {
+  ps::FrameHeader mark = MarkOf(ps::BEGIN, tag);
+  if (tracks()) {
+    mark.mutable_learnt()->set_pass(learnt.pass);
+    mark.mutable_learnt()->set_low(learnt.low);
+    mark.mutable_learnt()->set_window(learnt.window);
+  }
+  SendMark(mark, call);
+}
+
+void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(MarkOf(ps::LEAVE, tag), call); }
 
 template <typename Attempt>
 grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> patience, const Attempt& attempt) {
@@ -379,7 +425,8 @@ grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> pat
 
 absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string& name, const std::string& payload,
                                                               Reply reply, std::chrono::duration<double> timeout,
-                                                              const std::function<bool()>& cancelled) {
+                                                              const std::function<bool()>& cancelled,
+                                                              std::optional<uint64_t> round) {
   ps::GatherRequest request;
   *request.mutable_worker() = options_.worker;
   request.set_name(name);
@@ -388,7 +435,9 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
   request.set_timeout(timeout.count());
   {
     base::MutexLock lock(mu_);
-    request.set_round(rounds_[name]++);
+    uint64_t& next = rounds_[name];
+    if (round.has_value()) next = *round;
+    request.set_round(next++);
   }
   ps::GatherReply answer;
   const grpc::Status status = Insist(0, options_.wait_timeout, [&] {

@@ -18,6 +18,7 @@
 #include "client/lane.h"
 #include "client/ps_client.h"
 #include "client/server_address.h"
+#include "client/standing.h"
 #include "table/table_config.h"
 #include "wire/lanes.h"
 
@@ -53,7 +54,7 @@ class GrpcClient final : public PsClient {
   void PushDense(const base::StepGrads& grads, Call& call) override;
   void Add(std::span<const base::TableGrads> differences, Call& call) override;
   void AddDense(std::span<const float> differences, Call& call) override;
-  void BeginPass(const StepTag& tag, Call& call) override;
+  void BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) override;
   void LeavePass(const StepTag& tag, Call& call) override;
 
   int rank() const { return static_cast<int>(options_.worker.rank()); }
@@ -66,14 +67,16 @@ class GrpcClient final : public PsClient {
   const LaneTraffic& traffic(int server) const { return *traffic_[static_cast<size_t>(server)]; }
   // The save that the servers started from; all zero where there is none.
   const ps::LoadedSave& loaded() const { return loaded_; }
+  // Where this rank stood when it connected; nowhere unless workers come back (JobSpec.on_worker_loss: await).
+  const Standing& standing() const { return standing_; }
 
   enum class Reply { kNothing, kPayloads };
   // Meets the other workers under `name`: everybody's payload by rank (kPayloads), or an empty map.
   // DEADLINE_EXCEEDED names who has not come within `timeout` (0 = wait as long as the others live); CANCELLED when
-  // `cancelled` says so, which is asked now and then.
+  // `cancelled` says so, which is asked now and then. A name may be used again; without a `round` it is its next one.
   absl::StatusOr<std::map<int, std::string>> Gather(
       const std::string& name, const std::string& payload, Reply reply, std::chrono::duration<double> timeout = {},
-      const std::function<bool()>& cancelled = [] { return false; });
+      const std::function<bool()>& cancelled = [] { return false; }, std::optional<uint64_t> round = {});
   // What the heartbeat carries from now on; worker 0 gets that of all workers that are there back.
   void SetProgress(const Progress& progress);
   std::map<int, Progress> progress() const;
@@ -91,6 +94,7 @@ class GrpcClient final : public PsClient {
   explicit GrpcClient(const ClientOptions& options) : options_(options) {}
   absl::Status Prepare();
   absl::Status Join();
+  void TakeStanding(const std::vector<ps::ConnectReply>& replies);
   absl::Status OpenLanes();
   // A unary call to `server`, repeated while a durable one is away. The call sets its own deadline.
   template <typename Attempt>
@@ -102,7 +106,10 @@ class GrpcClient final : public PsClient {
   }
   template <typename Fn>
   void ForEachLane(const Fn& fn);
-  void SendMark(ps::Verb verb, const StepTag& tag, Call& call);
+  ps::FrameHeader HeaderOf(ps::Verb verb, const base::StepGrads& grads) const;
+  void SendMark(const ps::FrameHeader& mark, Call& call);
+  // Whether pushes say which batches they were learnt from.
+  bool tracks() const { return options_.job.on_worker_loss() == "await"; }
   void SendSections(ps::FrameHeader header, std::span<const base::TableGrads> tables, Call& call);
   void SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call);
   void Beat();
@@ -112,6 +119,7 @@ class GrpcClient final : public PsClient {
   std::vector<Widths> widths_;
   int64_t dense_size_ = 0;
   ps::LoadedSave loaded_;
+  Standing standing_;
   std::vector<NamedChannel> control_;               // a server each
   std::vector<std::unique_ptr<Absence>> absences_;  // the same
   std::vector<bool> durable_;                       // the same; true before it has said so: it may come back

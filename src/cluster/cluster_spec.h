@@ -38,6 +38,8 @@ struct ClusterSpec {
   std::shared_ptr<const Credentials> credentials = nullptr;  // null: none
   // Seconds that a worker waits for servers; absent = the runner's own default.
   std::optional<double> server_wait_timeout;
+  // Whether a worker that is killed is started again: REGATTA_WORKERS_RETURN, which regatta launch sets.
+  bool workers_return = false;
   // What the user should read in the log: readings of variables that could be meant otherwise.
   std::vector<std::string> notes;
 

@@ -19,6 +19,7 @@ constexpr char kMetricsPort[] = "REGATTA_METRICS_PORT";
 constexpr char kDataDir[] = "REGATTA_DATA_DIR";
 constexpr char kLogLimit[] = "REGATTA_LOG_LIMIT";
 constexpr char kLease[] = "REGATTA_LEASE_SECONDS";
+constexpr char kWorkersReturn[] = "REGATTA_WORKERS_RETURN";
 
 constexpr std::string_view kRoleVariables[] = {
     "TRAINING_ROLE",
@@ -47,6 +48,7 @@ constexpr std::string_view kRoleVariables[] = {
     "PADDLE_TRAINER_ENDPOINTS",
     kMetricsPort,
     kDataDir,
+    kWorkersReturn,
 };
 
 constexpr const char* kProxies[] = {"grpc_proxy", "http_proxy", "https_proxy", "all_proxy",
@@ -162,6 +164,14 @@ absl::StatusOr<std::optional<double>> ReadWaitTimeout(const Getenv& getenv) {
   return seconds;
 }
 
+absl::StatusOr<bool> ReadSwitch(const Getenv& getenv, const char* name) {
+  const std::optional<std::string> text = ReadText(getenv, name);
+  bool on = false;
+  if (text.has_value() && !absl::SimpleAtob(*text, &on))
+    return absl::InvalidArgumentError(absl::StrCat(name, "=", *text, ": want 1 or 0"));
+  return on;
+}
+
 }  // namespace
 
 Getenv ProcessEnvironment() {
@@ -186,6 +196,7 @@ absl::StatusOr<ClusterSpec> ReadEnvironment(const Getenv& getenv, const Access& 
   spec.network = access.network;
   spec.credentials = access.credentials;
   ASSIGN_OR_RETURN(spec.server_wait_timeout, ReadWaitTimeout(getenv));
+  ASSIGN_OR_RETURN(spec.workers_return, ReadSwitch(getenv, kWorkersReturn));
   RETURN_IF_ERROR(CheckNetwork(spec));
   return spec;
 }
@@ -208,12 +219,8 @@ absl::Status CheckAvailable(const ClusterSpec& spec) {
 absl::StatusOr<Access> ReadAccess(const Getenv& getenv, const Access& said) {
   Access access(said.network, ReadCredentialFiles(getenv, said.files));
   ASSIGN_OR_RETURN(access.credentials, LoadCredentials(access.files));
-  if (const std::optional<std::string> text = ReadText(getenv, "REGATTA_INSECURE")) {
-    bool insecure = false;
-    if (!absl::SimpleAtob(*text, &insecure))
-      return absl::InvalidArgumentError(absl::StrCat("REGATTA_INSECURE=", *text, ": want 1 or 0"));
-    if (insecure) access.network = Network::kTrusted;
-  }
+  ASSIGN_OR_RETURN(const bool insecure, ReadSwitch(getenv, "REGATTA_INSECURE"));
+  if (insecure) access.network = Network::kTrusted;
   if (access.credentials != nullptr) access.network = Network::kGuarded;
   return access;
 }

@@ -4,13 +4,15 @@
 
 namespace regatta::comm {
 
-Async::Async(client::PsClient& client, int threads, uint64_t window)
+Async::Async(client::PsClient& client, int threads, uint64_t window, const std::optional<Resumed>& resumed)
     : client_(client),
       window_(window),
       // Two steps of a lone thread are merged, too: a server's time goes to the dense parameters otherwise.
-      dense_(client, {.merge = window == 0 ? 1 : std::max(static_cast<uint64_t>(threads), (window + 1) / 2),
-                      .window = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads),
-                      .fetch = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)}) {
+      dense_(client,
+             {.merge = window == 0 ? 1 : std::max(static_cast<uint64_t>(threads), (window + 1) / 2),
+              .window = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads),
+              .fetch = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)},
+             resumed) {
   for (int t = 0; t < threads; ++t) {
     auto slot = std::make_unique<Slot>();
     for (uint64_t i = 0; i < std::max<uint64_t>(window, 1); ++i)
@@ -27,7 +29,11 @@ absl::Status Async::BeginPass(const base::PassKeys& keys) {
       fetch.step.reset();
     }
   }
-  return dense_.Start(keys.kind);
+  RETURN_IF_ERROR(dense_.Start(keys.kind));
+  if (keys.kind == base::StepKind::kInfer) return absl::OkStatus();
+  client::Call call;
+  client_.BeginPass({keys.pass, 0, keys.kind}, {keys.pass, keys.first_batch, keys.window}, call);
+  return call.Wait();
 }
 
 // At most one step ahead: with the pushes under way, a pull is stale by that much more.

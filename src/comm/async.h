@@ -16,7 +16,7 @@ namespace regatta::comm {
 
 class Async : public Communicator {
  public:
-  Async(client::PsClient& client, int threads, uint64_t window);
+  Async(client::PsClient& client, int threads, uint64_t window, const std::optional<Resumed>& resumed = std::nullopt);
 
   absl::Status BeginPass(const base::PassKeys& keys) override;
   bool prefetches() const override { return window_ > 0; }

@@ -66,6 +66,10 @@ absl::Status BatchGroup::SendLocked() {
     for (const auto& [step, part] : parts_) pushes.push_back(part->tables()[t]);
     tables.push_back(sums_[t].Sum(pushes));
   }
+  sum.batch = first.batch();
+  batches_.clear();
+  for (const auto& [step, part] : parts_) batches_.push_back(part->batch());
+  sum.batches = batches_;
   dense_ = first.dense();
   for (const auto& [step, part] : parts_) {
     sum.samples += part->samples();

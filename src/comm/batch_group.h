@@ -53,6 +53,7 @@ class BatchGroup {
   std::vector<std::unique_ptr<StepCopy>> spare_ ABSL_GUARDED_BY(mu_);
   std::vector<table::GradientSum> sums_ ABSL_GUARDED_BY(mu_);
   std::vector<float> dense_ ABSL_GUARDED_BY(mu_);
+  std::vector<uint64_t> batches_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace regatta::comm

@@ -4,8 +4,9 @@
 
 namespace regatta::comm {
 
-DenseExchange::DenseExchange(client::PsClient& client, const DenseExchangeOptions& options)
-    : client_(client), options_(options), thread_([this] { Run(); }) {}
+DenseExchange::DenseExchange(client::PsClient& client, const DenseExchangeOptions& options,
+                             const std::optional<Resumed>& resumed)
+    : client_(client), options_(options), resumed_(resumed), thread_([this] { Run(); }) {}
 
 DenseExchange::~DenseExchange() {
   {
@@ -31,11 +32,30 @@ std::shared_ptr<const std::vector<float>> DenseExchange::Latest() {
   return latest_;
 }
 
+DenseExchange::Having DenseExchange::HavingOf(const base::StepGrads& grads) const {
+  if (!resumed_.has_value() || resumed_->pass != grads.pass) return Having::kNone;
+  const uint64_t batch = grads.batches.empty() ? grads.batch : grads.batches.front();
+  size_t having = 0;
+  for (const base::DataPosition& position : resumed_->dense) having += position.Contains(batch) ? 1 : 0;
+  return having == 0 ? Having::kNone : having == resumed_->dense.size() ? Having::kAll : Having::kSome;
+}
+
 absl::Status DenseExchange::Add(const base::StepGrads& grads) {
+  if (grads.dense.empty()) return absl::OkStatus();
+  switch (HavingOf(grads)) {
+    case Having::kNone:
+      break;
+    case Having::kAll:
+      return absl::OkStatus();
+    case Having::kSome: {  // alone, so that the servers which have it can tell
+      client::Call call;
+      client_.PushDense(grads, call);
+      return call.Wait();
+    }
+  }
   base::MutexLock lock(mu_);
   while (steps_ >= std::max(options_.window, options_.merge) && failure_.ok()) changed_.Wait(mu_);
   RETURN_IF_ERROR(failure_);
-  if (grads.dense.empty()) return absl::OkStatus();
   const bool first = steps_ == 0;
   sum_.resize(static_cast<size_t>(client_.dense_size()));
   for (const base::DenseGrad& piece : grads.dense) {
@@ -51,6 +71,9 @@ absl::Status DenseExchange::Add(const base::StepGrads& grads) {
   meta_.pass = grads.pass;
   meta_.batch = grads.batch;
   meta_.samples = samples + grads.samples;
+  if (first) batches_.clear();
+  batches_.insert(batches_.end(), grads.batches.begin(), grads.batches.end());
+  if (grads.batches.empty()) batches_.push_back(grads.batch);
   ++steps_;
   changed_.NotifyAll();
   return absl::OkStatus();
@@ -73,6 +96,7 @@ void DenseExchange::Run() {
       while (!stopping_ && (steps_ == 0 || (steps_ < options_.merge && !flushing_))) changed_.Wait(mu_);
       if (stopping_) return;
       sending_.swap(sum_);
+      sending_batches_.swap(batches_);
       meta = meta_;
       since_fetch_ += steps_;
       steps_ = 0;
@@ -92,6 +116,8 @@ absl::Status DenseExchange::Push(const base::StepGrads& meta) {
   const base::DenseGrad piece{0, sending_};
   base::StepGrads grads = meta;
   grads.dense = {&piece, 1};
+  std::sort(sending_batches_.begin(), sending_batches_.end());
+  grads.batches = sending_batches_;
   client::Call call;
   client_.PushDense(grads, call);
   return call.Wait();

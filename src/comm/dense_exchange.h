@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/status.h"
 #include "base/step.h"
 #include "client/ps_client.h"
+#include "comm/resumed.h"
 
 namespace regatta::comm {
 
@@ -25,7 +27,8 @@ struct DenseExchangeOptions {
 
 class DenseExchange {
  public:
-  DenseExchange(client::PsClient& client, const DenseExchangeOptions& options);
+  DenseExchange(client::PsClient& client, const DenseExchangeOptions& options,
+                const std::optional<Resumed>& resumed = std::nullopt);
   ~DenseExchange();
 
   // Fetches the parameters.
@@ -38,23 +41,29 @@ class DenseExchange {
 
  private:
   void Run();
+  // Of a step that the worker makes again in the place of one that died: which servers have its dense part.
+  enum class Having : uint8_t { kNone, kSome, kAll };
+  Having HavingOf(const base::StepGrads& grads) const;
   absl::Status Push(const base::StepGrads& meta);
   absl::Status Fetch(const base::StepGrads& meta);
 
   client::PsClient& client_;
   const DenseExchangeOptions options_;
+  const std::optional<Resumed> resumed_;
   base::Mutex mu_;
   base::CondVar changed_;
   std::vector<float> sum_ ABSL_GUARDED_BY(mu_);
-  base::StepGrads meta_ ABSL_GUARDED_BY(mu_);  // of what sum_ holds: the last step, all samples
-  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;    // in sum_
+  base::StepGrads meta_ ABSL_GUARDED_BY(mu_);           // of what sum_ holds: the last step, all samples
+  std::vector<uint64_t> batches_ ABSL_GUARDED_BY(mu_);  // the same: all of them
+  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;             // in sum_
   bool busy_ ABSL_GUARDED_BY(mu_) = false;
   bool flushing_ ABSL_GUARDED_BY(mu_) = false;  // what is there goes, however little
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const std::vector<float>> latest_ ABSL_GUARDED_BY(mu_);
-  std::vector<float> sending_;  // the thread's
-  uint64_t since_fetch_ = 0;    // steps; the thread's
+  std::vector<float> sending_;             // the thread's
+  std::vector<uint64_t> sending_batches_;  // the same
+  uint64_t since_fetch_ = 0;               // steps; the thread's
   std::thread thread_;
 };
 

@@ -4,10 +4,12 @@
 
 namespace regatta::comm {
 
-HalfAsync::HalfAsync(client::PsClient& client, int threads, int merge, uint64_t window)
+HalfAsync::HalfAsync(client::PsClient& client, int threads, int merge, uint64_t window,
+                     const std::optional<Resumed>& resumed)
     : client_(client),
-      dense_(client, {.merge = 1, .window = std::max<uint64_t>(window, 1), .fetch = 1}),
-      group_(std::max(merge, 1), client.dense_size(), [this](const base::StepGrads& grads) { return Send(grads); }) {
+      dense_(client, {.merge = 1, .window = std::max<uint64_t>(window, 1), .fetch = 1}, resumed),
+      group_(std::max(merge, 1), client.dense_size(), [this](const base::StepGrads& grads) { return Send(grads); }),
+      base_step_(resumed.has_value() ? resumed->step : 0) {
   for (int t = 0; t < threads; ++t) slots_.push_back(std::make_unique<Slot>());
   for (uint64_t i = 0; i < std::max<uint64_t>(window, 1); ++i) pushes_.push_back(std::make_unique<client::Call>());
 }
@@ -15,8 +17,12 @@ HalfAsync::HalfAsync(client::PsClient& client, int threads, int merge, uint64_t 
 absl::Status HalfAsync::BeginPass(const base::PassKeys& keys) {
   pass_ = keys;
   left_ = keys.kind == base::StepKind::kInfer;
-  if (!left_) group_.Begin(keys);
-  return dense_.Start(keys.kind);
+  RETURN_IF_ERROR(dense_.Start(keys.kind));
+  if (left_) return absl::OkStatus();
+  group_.Begin(keys);
+  client::Call call;
+  client_.BeginPass({keys.pass, base_step_, keys.kind}, {keys.pass, keys.first_batch, keys.window}, call);
+  return call.Wait();
 }
 
 absl::Status HalfAsync::Prefetch(const base::StepKeys&) { return absl::OkStatus(); }

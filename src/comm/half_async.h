@@ -16,7 +16,8 @@ namespace regatta::comm {
 
 class HalfAsync : public Communicator {
  public:
-  HalfAsync(client::PsClient& client, int threads, int merge, uint64_t window);
+  HalfAsync(client::PsClient& client, int threads, int merge, uint64_t window,
+            const std::optional<Resumed>& resumed = std::nullopt);
 
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;

@@ -5,6 +5,7 @@
 namespace regatta::comm {
 
 void StepCopy::Assign(const base::StepGrads& grads, int64_t dense_size) {
+  batch_ = grads.batch;
   samples_ = grads.samples;
   storage_.resize(grads.tables.size());
   tables_.resize(grads.tables.size());

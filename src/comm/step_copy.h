@@ -13,6 +13,7 @@ class StepCopy {
  public:
   void Assign(const base::StepGrads& grads, int64_t dense_size);
 
+  uint64_t batch() const { return batch_; }
   uint32_t samples() const { return samples_; }
   const std::vector<base::TableGrads>& tables() const { return tables_; }  // views of this copy
   const std::vector<float>& dense() const { return dense_; }
@@ -23,6 +24,7 @@ class StepCopy {
     std::vector<uint32_t> shard_begin;
     std::vector<float> rows;
   };
+  uint64_t batch_ = 0;
   uint32_t samples_ = 0;
   std::vector<Table> storage_;
   std::vector<base::TableGrads> tables_;

@@ -1,12 +1,16 @@
 #include "comm/sync.h"
 
+#include <algorithm>
+
 namespace regatta::comm {
 
-Sync::Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_step)
+Sync::Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_step,
+           const std::optional<Resumed>& resumed)
     : client_(client),
       agree_(std::move(agree)),
+      resumed_(resumed),
       group_(threads, client.dense_size(), [this](const base::StepGrads& grads) { return Send(grads); }),
-      base_step_(first_step),
+      base_step_(resumed.has_value() && resumed->step > 0 ? resumed->step : first_step),
       dense_(static_cast<size_t>(client.dense_size())) {
   for (int t = 0; t < threads; ++t) slots_.push_back(std::make_unique<Slot>());
 }
@@ -22,7 +26,8 @@ absl::Status Sync::BeginPass(const base::PassKeys& keys) {
   ASSIGN_OR_RETURN(base_step_, agree_(absl::StrCat("begin of pass ", keys.pass), base_step_));
   group_.Begin(keys);
   client::Call call;
-  client_.BeginPass({keys.pass, base_step_, keys.kind}, call);
+  client_.BeginPass({keys.pass, base_step_, keys.kind}, {keys.pass, keys.first_batch, keys.window}, call);
+  if (resumed_.has_value() && resumed_->pass == keys.pass) base_step_ = std::max(base_step_, resumed_->step);
   return call.Wait();
 }
 
@@ -75,6 +80,7 @@ absl::Status Sync::LeavePass() {
   if (left_) return absl::OkStatus();
   ASSIGN_OR_RETURN(const uint64_t groups, group_.End());
   base_step_ += groups;
+  RETURN_IF_ERROR(pushes_.Wait());  // who has left a pass on one lane has pushed all of it on every other
   client_.LeavePass({pass_.pass, base_step_, pass_.kind}, pushes_);
   left_ = true;
   return pushes_.Wait();

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "client/ps_client.h"
 #include "comm/batch_group.h"
 #include "comm/communicator.h"
+#include "comm/resumed.h"
 #include "comm/row_buffers.h"
 
 namespace regatta::comm {
@@ -23,7 +25,8 @@ using Agree = std::function<absl::StatusOr<uint64_t>(const std::string& name, ui
 class Sync : public Communicator {
  public:
   // `first_step` is the servers' next step: 0, or where a resumed run goes on.
-  Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_step);
+  Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_step,
+       const std::optional<Resumed>& resumed = std::nullopt);
 
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
@@ -45,12 +48,13 @@ class Sync : public Communicator {
 
   client::PsClient& client_;
   const Agree agree_;
+  const std::optional<Resumed> resumed_;
   std::vector<std::unique_ptr<Slot>> slots_;  // a thread each
   BatchGroup group_;
   client::Call pushes_;
   base::PassKeys pass_;
   bool left_ = true;    // the pass
-  uint64_t base_step_;  // the servers' step of the pass's group 0
+  uint64_t base_step_;  // the servers' step of group 0
 
   base::Mutex dense_mu_;
   std::vector<float> dense_;  // of dense_tag_: all threads of a step use the same

@@ -8,16 +8,18 @@ bool Team::chief() const { return alone() || worker_->first(); }
 
 int Team::size() const { return alone() ? 1 : worker_->workers(); }
 
-absl::StatusOr<std::map<int, std::string>> Team::Share(const std::string& name, const std::string& payload) {
+absl::StatusOr<std::map<int, std::string>> Team::Share(const std::string& name, const std::string& payload,
+                                                       std::optional<uint64_t> round) {
   if (alone()) return std::map<int, std::string>{{0, payload}};
-  ASSIGN_OR_RETURN(auto payloads, worker_->Gather(name, payload));
+  ASSIGN_OR_RETURN(auto payloads, worker_->Gather(name, payload, round));
   if (!payloads.contains(0))
     return absl::AbortedError("worker 0, which saves the model, has left the job; its log says why");
   return payloads;
 }
 
-absl::StatusOr<std::string> Team::FromChief(const std::string& name, const std::string& payload) {
-  ASSIGN_OR_RETURN(const auto payloads, Share(name, chief() ? payload : ""));
+absl::StatusOr<std::string> Team::FromChief(const std::string& name, const std::string& payload,
+                                            std::optional<uint64_t> round) {
+  ASSIGN_OR_RETURN(const auto payloads, Share(name, chief() ? payload : "", round));
   return payloads.at(0);
 }
 
@@ -39,6 +41,14 @@ absl::Status Team::AllWell(const std::string& name, const absl::Status& mine) {
   for (const auto& [rank, error] : *payloads)
     if (!error.empty()) return absl::AbortedError(absl::StrCat("worker ", rank, ": ", error));
   return absl::OkStatus();
+}
+
+bool Team::Met(const std::string& name, uint64_t round) const {
+  return !alone() && worker_->standing().Met(name, round);
+}
+
+const client::Standing* Team::standing() const {
+  return alone() || !worker_->standing().returns() ? nullptr : &worker_->standing();
 }
 
 void Team::AskToStop() {

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
+#include "client/standing.h"
 
 namespace regatta::fleet {
 
@@ -24,14 +26,22 @@ class Team {
   int size() const;
 
   // Everybody's payload under `name`, by rank. ABORTED where the first worker has left the job: nobody would save.
-  absl::StatusOr<std::map<int, std::string>> Share(const std::string& name, const std::string& payload);
+  // Without a round it is the next of the name.
+  absl::StatusOr<std::map<int, std::string>> Share(const std::string& name, const std::string& payload,
+                                                   std::optional<uint64_t> round = {});
   // The first worker's payload.
-  absl::StatusOr<std::string> FromChief(const std::string& name, const std::string& payload);
+  absl::StatusOr<std::string> FromChief(const std::string& name, const std::string& payload,
+                                        std::optional<uint64_t> round = {});
   absl::StatusOr<uint64_t> Most(const std::string& name, uint64_t value);
   // Whether anybody says yes.
   absl::StatusOr<bool> Any(const std::string& name, bool yes);
   // OK when everybody is; otherwise the first error, which names its worker.
   absl::Status AllWell(const std::string& name, const absl::Status& mine);
+
+  // Whether the meeting was over before this process came: it comes in the place of another one.
+  bool Met(const std::string& name, uint64_t round = 0) const;
+  // Where that one stood; null unless there was one.
+  const client::Standing* standing() const;
 
   void AskToStop();
   bool stop_asked() const;

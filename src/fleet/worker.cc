@@ -16,12 +16,7 @@ namespace regatta::fleet {
 namespace {
 
 constexpr std::chrono::duration<double> kWaitTimeout{600};
-
-std::string Here() {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return absl::StrCat(host, ", pid ", getpid());
-}
+constexpr int kMostMerged = 4096;  // a push names its batches, where workers come back
 
 uint64_t NewIncarnation() {
   std::random_device device;
@@ -43,6 +38,18 @@ const char* Name(Ack ack) {
   return "";
 }
 
+const char* Name(OnLoss on_loss) {
+  switch (on_loss) {
+    case OnLoss::kFail:
+      return "fail";
+    case OnLoss::kShrink:
+      return "shrink";
+    case OnLoss::kAwait:
+      return "await";
+  }
+  return "";
+}
+
 const char* Name(table::NanPolicy policy) {
   switch (policy) {
     case table::NanPolicy::kSkip:
@@ -56,6 +63,12 @@ const char* Name(table::NanPolicy policy) {
 }
 
 }  // namespace
+
+std::string WhereIs(int64_t pid) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return absl::StrCat(host, ", pid ", pid);
+}
 
 const char* Name(Mode mode) {
   switch (mode) {
@@ -72,16 +85,21 @@ const char* Name(Mode mode) {
 }
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& options) {
+  if (options.on_loss == OnLoss::kAwait && options.half_async_merge > kMostMerged)
+    return absl::InvalidArgumentError(absl::StrCat("workers that come back push at most ", kMostMerged,
+                                                   " batches as one (half_async_merge: ", options.half_async_merge,
+                                                   ")"));
   client::ClientOptions client;
   client.servers = options.servers;
   client.worker.set_rank(static_cast<uint32_t>(options.rank));
   client.worker.set_incarnation(NewIncarnation());
-  client.worker.set_where(Here());
+  client.worker.set_where(WhereIs(getpid()));
   client.job.set_mode(Name(options.mode));
   client.job.set_workers(static_cast<uint32_t>(options.workers));
   client.job.set_sparse_lanes(static_cast<uint32_t>(options.sparse_lanes));
   client.job.set_nan_policy(Name(options.nan_policy));
-  client.job.set_on_worker_loss(options.shrink_on_loss ? "shrink" : "fail");
+  client.job.set_on_worker_loss(Name(options.on_loss));
+  if (options.on_loss == OnLoss::kAwait) client.job.set_worker_wait(static_cast<uint32_t>(options.worker_wait.count()));
   client.job.set_ack(Name(options.ack));
   client.tables = options.tables;
   client.precision = options.short_rows ? ps::BFLOAT16 : ps::FLOAT32;
@@ -104,18 +122,20 @@ Worker::~Worker() {
 }
 
 absl::StatusOr<comm::Communicator*> Worker::StartCommunicator(uint64_t first_step) {
+  std::optional<comm::Resumed> resumed;
+  if (standing().returns()) resumed = comm::Resumed{standing().position.pass, standing().step, standing().dense};
   switch (options_.mode) {
     case Mode::kSync:
       communicator_ = std::make_unique<comm::Sync>(
           *client_, [this](const std::string& name, uint64_t value) { return AgreeMax(name, value); }, options_.threads,
-          first_step);
+          first_step, resumed);
       break;
     case Mode::kAsync:
-      communicator_ = std::make_unique<comm::Async>(*client_, options_.threads, options_.staleness);
+      communicator_ = std::make_unique<comm::Async>(*client_, options_.threads, options_.staleness, resumed);
       break;
     case Mode::kHalfAsync:
-      communicator_ =
-          std::make_unique<comm::HalfAsync>(*client_, options_.threads, options_.half_async_merge, options_.staleness);
+      communicator_ = std::make_unique<comm::HalfAsync>(*client_, options_.threads, options_.half_async_merge,
+                                                        options_.staleness, resumed);
       break;
     case Mode::kGeo: {
       ASSIGN_OR_RETURN(communicator_, comm::Geo::Create(*client_, options_.tables,
@@ -134,13 +154,15 @@ absl::Status Worker::Barrier(const std::string& name) {
   return client_->Gather(name, "", client::GrpcClient::Reply::kNothing).status();
 }
 
-absl::StatusOr<std::map<int, std::string>> Worker::Gather(const std::string& name, const std::string& payload) {
-  return client_->Gather(name, payload, client::GrpcClient::Reply::kPayloads);
+absl::StatusOr<std::map<int, std::string>> Worker::Gather(const std::string& name, const std::string& payload,
+                                                          std::optional<uint64_t> round) {
+  return client_->Gather(
+      name, payload, client::GrpcClient::Reply::kPayloads, {}, [] { return false; }, round);
 }
 
 absl::StatusOr<uint64_t> Worker::AgreeMax(const std::string& name, uint64_t value) {
   ASSIGN_OR_RETURN(const auto payloads, Gather(name, absl::StrCat(value)));
-  uint64_t most = value;
+  uint64_t most = 0;  // of the payloads alone: of a meeting that was over before they are the process's before this one
   for (const auto& [rank, payload] : payloads) {
     uint64_t other = 0;
     if (!absl::SimpleAtoi(payload, &other))

@@ -16,6 +16,9 @@
 
 namespace regatta::fleet {
 
+// What a worker of this machine with process id `pid` says of where it is.
+std::string WhereIs(int64_t pid);
+
 class Worker {
  public:
   // Waits for the servers and agrees with them on the job. Every worker of the job calls it.
@@ -31,13 +34,17 @@ class Worker {
   uint64_t loaded_epochs() const { return client_->loaded().epochs(); }
   uint64_t loaded_steps() const { return client_->loaded().steps(); }
 
+  // Where this rank stood when it connected: not at the beginning where it takes the place of a process that died.
+  const client::Standing& standing() const { return client_->standing(); }
+
   // The communicator; `first_step` is where a resumed run's steps go on. Once.
   absl::StatusOr<comm::Communicator*> StartCommunicator(uint64_t first_step);
 
   // All workers that are still there call these with the same name.
   absl::Status Barrier(const std::string& name);
   absl::StatusOr<uint64_t> AgreeMax(const std::string& name, uint64_t value);
-  absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload);
+  absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload,
+                                                    std::optional<uint64_t> round = {});
 
   // What the heartbeat carries; the first worker sees that of everybody who is there.
   void SetProgress(const client::Progress& progress) { client_->SetProgress(progress); }

@@ -19,6 +19,9 @@ namespace regatta::fleet {
 // What a server has done when it acknowledges a push; kAuto: kLogged where it has a data_dir, kMemory where not.
 enum class Ack : uint8_t { kAuto, kMemory, kLogged, kSynced };
 
+// When a worker dies: the job ends, the others go on without it, or they wait for a process that takes its place.
+enum class OnLoss : uint8_t { kFail, kShrink, kAwait };
+
 enum class Mode : uint8_t { kSync, kAsync, kHalfAsync, kGeo };
 const char* Name(Mode mode);
 
@@ -35,12 +38,13 @@ struct WorkerOptions {
 
   // With servers only.
   Mode mode = Mode::kAsync;
-  int sparse_lanes = 1;         // to each server
-  bool short_rows = false;      // sync, async, half_async: bfloat16 on the wire while training
-  uint64_t staleness = 4;       // async, half_async: pushes of a thread that are not acknowledged
-  int half_async_merge = 4;     // batches of one push
-  uint64_t geo_interval = 400;  // steps between two exchanges
-  bool shrink_on_loss = false;  // go on without a lost worker
+  int sparse_lanes = 1;                   // to each server
+  bool short_rows = false;                // sync, async, half_async: bfloat16 on the wire while training
+  uint64_t staleness = 4;                 // async, half_async: pushes of a thread that are not acknowledged
+  int half_async_merge = 4;               // batches of one push
+  uint64_t geo_interval = 400;            // steps between two exchanges
+  OnLoss on_loss = OnLoss::kFail;         // kAwait: servers with a data_dir; not geo
+  std::chrono::seconds worker_wait{600};  // kAwait: for one that is away
   Ack ack = Ack::kAuto;
   std::optional<std::chrono::duration<double>> wait_timeout;  // for the others; nothing = 600 s
   std::function<bool()> cancelled = [] { return false; };     // asked while it waits

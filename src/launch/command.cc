@@ -36,7 +36,11 @@ absl::StatusOr<std::string> Find(const std::string& word, const std::string& sea
                    "': it is not in PATH; want train, infer or pserver, a script.py, a config.yaml or a program"));
 }
 
+bool IsConfig(const std::string& word) { return absl::EndsWith(word, ".yaml") || absl::EndsWith(word, ".yml"); }
+
 }  // namespace
+
+bool Trains(const std::vector<std::string>& words) { return words.front() == "train" || IsConfig(words.front()); }
 
 absl::StatusOr<std::vector<std::string>> ResolveCommand(const std::vector<std::string>& words, const std::string& self,
                                                         const std::string& search_path) {
@@ -44,7 +48,7 @@ absl::StatusOr<std::vector<std::string>> ResolveCommand(const std::vector<std::s
   std::vector<std::string> argv;
   if (std::find(std::begin(kVerbs), std::end(kVerbs), first) != std::end(kVerbs)) {
     argv = {self};
-  } else if (absl::EndsWith(first, ".yaml") || absl::EndsWith(first, ".yml")) {
+  } else if (IsConfig(first)) {
     argv = {self, "train", "-m"};
   } else if (absl::EndsWith(first, ".py")) {
     if (!IsFile(first)) return absl::InvalidArgumentError(absl::StrCat("cannot run ", first, ": no such file"));

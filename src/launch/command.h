@@ -18,4 +18,7 @@ namespace regatta::launch {
 absl::StatusOr<std::vector<std::string>> ResolveCommand(const std::vector<std::string>& words, const std::string& self,
                                                         const std::string& search_path);
 
+// Whether the words train by `regatta train`, whose workers can be started again.
+bool Trains(const std::vector<std::string>& words);
+
 }  // namespace regatta::launch

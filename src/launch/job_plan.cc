@@ -53,6 +53,7 @@ PlannedProcess Worker(const LaunchArgs& args, const std::vector<Endpoint>& serve
   AddMetricsPort(args, args.server_num + index, process);
   process.environment.emplace_back("TRAINING_ROLE", "TRAINER");
   process.environment.emplace_back("PADDLE_TRAINER_ID", std::to_string(index));
+  if (args.workers_return()) process.environment.emplace_back("REGATTA_WORKERS_RETURN", "1");
   if (!args.workers.empty()) {
     const Endpoint& own = args.workers[static_cast<size_t>(index)];
     process.endpoint = own.ToString();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "base/command_line.h"
+#include "launch/command.h"
 
 namespace regatta::launch {
 namespace {
@@ -127,7 +128,8 @@ void AddOptions(CLI::App& app, LaunchArgs& args, Texts& texts) {
       ->capture_default_str()
       ->type_name("SECONDS");
   app.add_option("--max_restarts", args.max_restarts,
-                 "how often servers that are killed are started again; they go on with what they have logged")
+                 "how often processes that are killed are started again: servers go on with what they have logged, "
+                 "workers of `train` at the data that the servers have not seen")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str()
       ->type_name("N");
@@ -179,6 +181,10 @@ absl::Status TakePlaces(const Name& name, const Texts& texts, LaunchArgs& args) 
 }
 
 }  // namespace
+
+bool LaunchArgs::workers_return() const {
+  return max_restarts > 0 && !data_dir.empty() && !command.empty() && Trains(command);
+}
 
 absl::StatusOr<LaunchArgs> ParseLaunchArgs(Flavour flavour, int argc, const char* const* argv) {
   const Name name = NameOf(flavour);

@@ -24,7 +24,7 @@ struct LaunchArgs {
   std::vector<cluster::Endpoint> workers;
   std::string log_dir = "log";
   double grace = 30;  // seconds that a process gets to end by itself
-  // A server that is killed is started again, so many times over the life of the job; 0 = it ends the job.
+  // A process that is killed is started again, so many times over the life of the job; 0 = it ends the job.
   int max_restarts = 0;
   std::string data_dir;  // server N logs what it acknowledges in data_dir/server.N; "" = nowhere
   // Of server 0; the others count on from it, servers before workers. 0 = each chooses a free one; absent = none.
@@ -34,6 +34,8 @@ struct LaunchArgs {
   std::string help;                  // not empty: the user asked for help; print this and end well
 
   bool by_lists() const { return !servers.empty(); }
+  // Whether a worker that is killed is started again and goes on where it was.
+  bool workers_return() const;
 };
 
 // argv[0] is skipped. The launcher's flags end at -- or at the first word that is none of them. An error is the user's

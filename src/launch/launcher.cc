@@ -70,6 +70,7 @@ int RunJob(Flavour flavour, const LaunchArgs& args, std::vector<std::string> com
   options.program = ProgramOf(flavour);
   options.command = std::move(command);
   options.max_restarts = args.max_restarts;
+  options.restarts_workers = args.workers_return();
   options.grace = std::chrono::milliseconds(static_cast<int64_t>(args.grace * 1000));
   return Supervisor(std::move(options), std::move(plan), std::move(leases)).Run();
 }

@@ -85,9 +85,10 @@ absl::Status Supervisor::Start(Child& child) {
   return absl::OkStatus();
 }
 
-// A server that ends by itself has said why, and would say it again.
+// One that ends by itself has said why, and would say it again.
 bool Supervisor::Restart(Child& child, int status) {
-  if (child.planned.role != Role::kServer || !WIFSIGNALED(status) || restarts_ >= options_.max_restarts) return false;
+  if (!WIFSIGNALED(status) || restarts_ >= options_.max_restarts) return false;
+  if (child.planned.role == Role::kWorker && !options_.restarts_workers) return false;
   const pid_t before = child.pid;
   if (const absl::Status started = Start(child); !started.ok()) {
     Say(std::string(started.message()));
@@ -162,6 +163,13 @@ void Supervisor::Reap() {
 
 void Supervisor::OnExit(Child& child, int status) {
   const bool expected = stage_ != Stage::kRunning && stage_ != Stage::kServersFinish;
+  const bool worker = child.planned.role == Role::kWorker;
+  if (!worker && ExitCodeOf(status) == 0) served_ = true;
+  if (worker && served_ && options_.restarts_workers && WIFSIGNALED(status) && !expected) {
+    Say(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status),
+                     " when the job was done; it is not started again"));
+    return;
+  }
   if (expected || ExitCodeOf(status) == 0 || Restart(child, status)) return;
   stream_.Drain();
   const std::string lines = LastLines(child.planned.log, kLastLines, "  | ");

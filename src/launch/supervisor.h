@@ -1,6 +1,6 @@
 // Starts the processes of a plan and watches over them to the end:
 //   all workers end well      the servers get the grace time to end by themselves, then they are ended
-//   a server is killed        it is started again while restarts are left
+//   one is killed             it is started again while restarts are left; a worker only where it can go on
 //   one fails                 it is named with the last lines of its log, the others are ended
 //   Ctrl+C, SIGTERM, SIGHUP   all are ended; a second signal kills them at once
 // Ending means SIGTERM to the workers' groups, and when those are gone (they may be saving what the servers hold) to
@@ -28,7 +28,8 @@ struct SupervisorOptions {
   std::string program;               // in front of messages: "regatta launch"
   std::vector<std::string> command;  // argv of every process
   std::chrono::milliseconds grace{30'000};
-  int max_restarts = 0;  // of servers that were killed, all together
+  int max_restarts = 0;           // of processes that were killed, all together
+  bool restarts_workers = false;  // not of servers only
 };
 
 class Supervisor {
@@ -94,6 +95,7 @@ class Supervisor {
   Clock::time_point deadline_ = Clock::time_point::max();
   int exit_code_ = 0;
   int restarts_ = 0;
+  bool served_ = false;  // a server has ended well: all workers were done
 };
 
 }  // namespace regatta::launch

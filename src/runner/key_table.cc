@@ -13,7 +13,7 @@ constexpr std::array<string_view, 4> kReaderTypes = {"QueueDataset", "InmemoryDa
 constexpr std::array<string_view, 2> kFileSplits = {"contiguous", "mod"};
 constexpr std::array<string_view, 3> kNanPolicies = {"skip", "abort", "clip"};
 constexpr std::array<string_view, 5> kSyncModes = {"async", "sync", "half_async", "geo", "gpubox"};
-constexpr std::array<string_view, 2> kWorkerLosses = {"fail", "shrink"};
+constexpr std::array<string_view, 4> kWorkerLosses = {"auto", "fail", "shrink", "await"};
 constexpr std::array<string_view, 2> kRowPrecisions = {"float32", "bfloat16"};
 constexpr std::array<string_view, 4> kAcks = {"auto", "memory", "logged", "synced"};
 
@@ -188,7 +188,12 @@ const KeySpec kKeys[] = {
         "servers keep float32. Not with geo")),
     InCompany(Int("server_wait_timeout", &O::server_wait_timeout, 1, 1e7, "seconds that a worker waits for servers")),
     InCompany(Choice<&O::on_worker_loss>("on_worker_loss", kWorkerLosses,
-                                         "when a worker dies: end the job with an error, or go on without it")),
+                                         "when a worker dies: end the job with an error (fail), go on without it "
+                                         "(shrink), or wait until it is started again and goes on where it was (await: "
+                                         "servers with a data_dir, not with geo). auto: await where `regatta launch "
+                                         "--max_restarts` starts it again, fail elsewhere")),
+    InCompany(Int("worker_wait_timeout", &O::worker_wait_timeout, 1, 1e7,
+                  "seconds that a worker may be away; on_worker_loss: await")),
     InCompany(Choice<&O::ack>("ack", kAcks,
                               "what a server has done when it acknowledges a push: applied it (memory), also written "
                               "it to its log, so that it survives the end of the process (logged), also forced the "

@@ -16,7 +16,7 @@ namespace regatta::runner {
 enum class ReaderType : uint8_t { kQueueDataset, kInMemoryDataset, kDataLoader, kRecDataset };
 enum class FileSplit : uint8_t { kContiguous, kMod };
 enum class SyncMode : uint8_t { kAsync, kSync, kHalfAsync, kGeo, kGpubox };
-enum class OnWorkerLoss : uint8_t { kFail, kShrink };
+enum class OnWorkerLoss : uint8_t { kAuto, kFail, kShrink, kAwait };
 enum class RowPrecision : uint8_t { kFloat32, kBfloat16 };
 enum class Ack : uint8_t { kAuto, kMemory, kLogged, kSynced };
 
@@ -73,7 +73,8 @@ struct RunnerOptions {
   int64_t lanes = 1;
   RowPrecision row_precision = RowPrecision::kFloat32;
   int64_t server_wait_timeout = 600;
-  OnWorkerLoss on_worker_loss = OnWorkerLoss::kFail;
+  OnWorkerLoss on_worker_loss = OnWorkerLoss::kAuto;
+  int64_t worker_wait_timeout = 600;
   Ack ack = Ack::kAuto;
   std::string token_file;
   std::string tls_cert;

@@ -11,7 +11,7 @@ namespace regatta::server {
 HostedJob::HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables)
     : spec_(spec),
       tables_(std::move(tables)),
-      roster_(spec.workers, spec.loss_policy),
+      roster_(spec.workers, spec.loss_policy, spec.worker_wait),
       rendezvous_(roster_),
       traffic_(spec.lanes.lanes()),
       seats_(static_cast<size_t>(spec.workers) * static_cast<size_t>(spec.lanes.lanes())),
@@ -27,8 +27,10 @@ absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec
   std::unique_ptr<HostedJob> job(new HostedJob(spec, std::move(tables)));
   if (spec.mode == Mode::kSync) {
     for (int lane = 0; lane < spec.lanes.lanes(); ++lane) {
+      SyncStage::Capture capture;
+      if (job->returns()) capture = [job = job.get()](const SyncStage::Sum& sum) { return job->Capture(sum); };
       job->stages_.push_back(std::make_unique<SyncStage>(
-          job->roster_, [job = job.get()](const SyncStage::Sum& sum) { return job->Apply(sum); }));
+          job->roster_, [job = job.get()](const SyncStage::Sum& sum) { return job->Apply(sum); }, std::move(capture)));
     }
     job->roster_.Listen([job = job.get()] {
       for (const auto& stage : job->stages_) stage->Look();
@@ -61,8 +63,44 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
       payloads[static_cast<int>(entry.met().ranks(i))] = entry.met().payloads(i);
     rendezvous_.Restore(entry.met().name(), entry.met().round(), std::move(payloads));
   }
+  for (const Member& member : roster_.members())
+    if (member.state != MemberState::kAwaited) Fence(member.id);
   for (const auto& stage : stages_) stage->Look();
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> HostedJob::Admit(const Identity& worker) {
+  ASSIGN_OR_RETURN(std::string before, roster_.Join(worker));
+  Fence(worker);
+  return before;
+}
+
+// Whoever holds a seat finishes the request that it is at.
+void HostedJob::Fence(const Identity& worker) {
+  for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) {
+    LaneSeat& place = seat(worker.rank, lane);
+    base::MutexLock lock(place.mu);
+    place.owner = worker.incarnation;
+  }
+}
+
+absl::StatusOr<StepImage> HostedJob::Capture(const SyncStage::Sum& sum) const {
+  StepImage image;
+  image.step = sum.step;
+  for (const base::TableGrads& grads : sum.tables) {
+    if (grads.keys.keys.empty()) continue;
+    const table::SparseTable& table = sparse(grads.keys.table);
+    StepImage::Table kept{grads.keys.table, table.pull_width(), {grads.keys.keys.begin(), grads.keys.keys.end()}, {}};
+    kept.rows.resize(kept.keys.size() * static_cast<size_t>(kept.width));
+    RETURN_IF_ERROR(
+        table.Pull({kept.table, kept.keys, {}}, base::StepKind::kTrain, {kept.rows.data(), kept.width, kept.width}));
+    image.tables.push_back(std::move(kept));
+  }
+  if (!sum.dense.empty()) {
+    image.dense.resize(static_cast<size_t>(dense().size()));
+    dense().Snapshot(image.dense);
+  }
+  return image;
 }
 
 ps::ServerState HostedJob::State() {
@@ -78,6 +116,7 @@ ps::ServerState HostedJob::State() {
       taken.set_rank(static_cast<uint32_t>(rank));
       taken.set_incarnation(place.incarnation);
       taken.set_done(place.done);
+      if (returns()) ToWire(place.learnt, place.next_step, *taken.mutable_learnt());
       if (place.open != 0) needed = std::min(needed, place.open);
     }
     if (SyncStage* const steps = stage(lane)) {
@@ -85,6 +124,7 @@ ps::ServerState HostedJob::State() {
       kept.set_next_step(staged.next);
       for (const int64_t pass : staged.left_pass) kept.add_left_pass(pass);
       if (staged.oldest != 0) needed = std::min(needed, staged.oldest);
+      if (staged.before != nullptr) ToWire(*staged.before, *kept.mutable_before());
     }
     kept.set_logged(needed - 1);
   }
@@ -104,9 +144,14 @@ void HostedJob::Restore(const ps::ServerState& state) {
       LaneSeat& place = seat(static_cast<int>(taken.rank()), lane);
       base::MutexLock lock(place.mu);
       place.Note(taken.incarnation(), taken.done());
+      place.learnt = {taken.learnt().pass(), taken.learnt().low(), taken.learnt().window()};
+      place.next_step = taken.learnt().next_step();
     }
-    if (SyncStage* const steps = stage(lane))
-      steps->Restore({kept.next_step(), {kept.left_pass().begin(), kept.left_pass().end()}, 0});
+    SyncStage* const steps = stage(lane);
+    if (steps == nullptr) continue;
+    SyncStage::State staged{kept.next_step(), {kept.left_pass().begin(), kept.left_pass().end()}};
+    if (kept.has_before()) staged.before = std::make_shared<const StepImage>(FromWire(kept.before()));
+    steps->Restore(staged);
   }
 }
 

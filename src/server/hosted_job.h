@@ -57,6 +57,10 @@ class HostedJob {
   SyncStage* stage(int lane) const { return stages_.empty() ? nullptr : stages_[static_cast<size_t>(lane)].get(); }
 
   bool durable() const { return journal_ != nullptr; }
+  // Whether a process may take the place of a worker that died, and go on where that one was.
+  bool returns() const { return spec_.loss_policy == LossPolicy::kAwait; }
+  // A worker joins: what another process of its rank still sends is refused from then on. Where that one ran, or "".
+  absl::StatusOr<std::string> Admit(const Identity& worker);
   LaneSeat& seat(int rank, int lane) {
     return seats_[static_cast<size_t>(rank) * static_cast<size_t>(spec_.lanes.lanes()) + static_cast<size_t>(lane)];
   }
@@ -87,6 +91,8 @@ class HostedJob {
   void Restore(const ps::ServerState& state);
   absl::Status Recover(Journal& journal, const ps::ServerState& state);
   absl::Status Replay(Journal& journal, int lane, uint64_t after);
+  void Fence(const Identity& worker);
+  absl::StatusOr<StepImage> Capture(const SyncStage::Sum& sum) const;
   void RecordIn(Journal& journal);
 
   const JobSpec spec_;

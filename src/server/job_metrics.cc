@@ -72,7 +72,8 @@ void CollectWorkers(const HostedJob& job, metrics::Exposition& out) {
     out.Gauge("regatta_server_worker_samples_per_second", "The worker's speed lately, by its heartbeat.",
               member.progress.samples_per_second(), labels);
   }
-  for (const MemberState state : {MemberState::kAwaited, MemberState::kHere, MemberState::kDone, MemberState::kLost})
+  for (const MemberState state :
+       {MemberState::kAwaited, MemberState::kHere, MemberState::kAway, MemberState::kDone, MemberState::kLost})
     out.Gauge("regatta_server_workers", "Workers of the job, by state.", states[static_cast<size_t>(state)],
               {{"state", Name(state)}});
 }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMaxDifferences = 12;
 constexpr uint32_t kMaxWorkers = 65'536;
+constexpr uint32_t kMaxWorkerWait = 10'000'000;
 
 template <typename Value>
 struct Named {
@@ -22,7 +23,8 @@ constexpr Named<Mode> kModes[] = {
     {"sync", Mode::kSync}, {"async", Mode::kAsync}, {"half_async", Mode::kHalfAsync}, {"geo", Mode::kGeo}};
 constexpr Named<table::NanPolicy> kNanPolicies[] = {
     {"skip", table::NanPolicy::kSkip}, {"abort", table::NanPolicy::kAbort}, {"clip", table::NanPolicy::kClip}};
-constexpr Named<LossPolicy> kLossPolicies[] = {{"fail", LossPolicy::kFail}, {"shrink", LossPolicy::kShrink}};
+constexpr Named<LossPolicy> kLossPolicies[] = {
+    {"fail", LossPolicy::kFail}, {"shrink", LossPolicy::kShrink}, {"await", LossPolicy::kAwait}};
 constexpr Named<Ack> kAcks[] = {
     {"", Ack::kDefault}, {"memory", Ack::kMemory}, {"logged", Ack::kLogged}, {"synced", Ack::kSynced}};
 
@@ -48,7 +50,8 @@ table::Json Flat(const ps::JobSpec& spec) {
                    {"sparse_lanes", spec.sparse_lanes()},
                    {"nan_policy", spec.nan_policy()},
                    {"on_worker_loss", spec.on_worker_loss()},
-                   {"ack", spec.ack()}};
+                   {"ack", spec.ack()},
+                   {"worker_wait", spec.worker_wait()}};
   json["tables"] = table::Json::parse(spec.tables_json(), nullptr, /*allow_exceptions=*/false);
   return json.flatten();
 }
@@ -67,6 +70,13 @@ absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
   ASSIGN_OR_RETURN(job.nan_policy, Find(kNanPolicies, spec.nan_policy(), "nan_policy"));
   ASSIGN_OR_RETURN(job.loss_policy, Find(kLossPolicies, spec.on_worker_loss(), "on_worker_loss"));
   ASSIGN_OR_RETURN(job.ack, Find(kAcks, spec.ack(), "ack"));
+  if (job.loss_policy == LossPolicy::kAwait) {
+    if (job.mode == Mode::kGeo)
+      return absl::InvalidArgumentError(
+          "on_worker_loss: await is not for geo, whose workers hold what they have learnt in their own replicas");
+    RETURN_IF_ERROR(CheckCount(spec.worker_wait(), kMaxWorkerWait, "worker_wait"));
+    job.worker_wait = std::chrono::seconds(spec.worker_wait());
+  }
   RETURN_IF_ERROR(CheckCount(spec.workers(), kMaxWorkers, "workers"));
   RETURN_IF_ERROR(CheckCount(spec.servers(), wire::LaneMap::kMaxLanes, "servers"));
   RETURN_IF_ERROR(CheckCount(spec.sparse_lanes(), wire::LaneMap::kMaxLanes / spec.servers(), "sparse_lanes"));

@@ -2,6 +2,7 @@
 // Thread-safety: plain values and pure functions.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct JobSpec {
   table::NanPolicy nan_policy = table::NanPolicy::kSkip;
   LossPolicy loss_policy = LossPolicy::kFail;
   Ack ack = Ack::kDefault;
+  std::chrono::seconds worker_wait{600};  // LossPolicy::kAwait
 };
 
 // INVALID_ARGUMENT names the field that cannot be.

@@ -50,7 +50,7 @@ class JobStatusTest : public testing::Test {
 
 TEST_F(JobStatusTest, StalenessIsTheUpdatesSinceThePull) {
   const Identity second{1, 2, "there"};
-  ASSERT_EQ(job_->roster().Join(second), absl::OkStatus());
+  ASSERT_EQ(job_->roster().Join(second).status(), absl::OkStatus());
   LaneSession mine(*job_, kFirstWorker, 0), other(*job_, second, 0);
   EXPECT_EQ(Ask(mine, ps::PUSH, 9).count(), 0u);  // never pulled: not measured
   Ask(mine, ps::PULL, 10);

@@ -18,6 +18,8 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Start(HostedJob& job, Journal& j
   std::unique_ptr<Keeper> keeper(new Keeper(job, journal, options));
   ASSIGN_OR_RETURN(keeper->kept_, keeper->local_.List());
   for (table::SparseTable* table : job.tables().sparse) table->TrackChanges(table::Tracking::kOn);
+  for (LocalSaves::Kept& kept : keeper->kept_)
+    for (ps::LaneState& lane : *kept.state.mutable_lanes()) lane.clear_before();
   keeper->thread_ = std::thread([keeper = keeper.get()] { keeper->Run(); });
   return keeper;
 }
@@ -81,6 +83,7 @@ absl::Status Keeper::Save() {
   RETURN_IF_ERROR(local_.Write(number, *cut, state));
   RETURN_IF_ERROR(base::Failpoint("keeper.written"));
   RETURN_IF_ERROR(cut->Complete());
+  for (ps::LaneState& lane : *state.mutable_lanes()) lane.clear_before();  // what is needed from now on is small
   kept_.push_back({number, std::move(state), !options.base.has_value()});
   saves_.Add();
   RETURN_IF_ERROR(Forget());

@@ -1,20 +1,27 @@
-// A worker's place at a lane, which outlives its streams: what of its requests has been done. A worker sends again what
-// was not answered, in order and with the same numbers, so the last number tells.
-// Thread-safety: the lock is held while a request changes tables.
+// A worker's place at a lane, which outlives its streams and, where workers come back, its process: what of its
+// requests has been done. A worker sends again what was not answered, in order and with the same numbers, so the last
+// number tells; a process that takes its place sends the batches again that not every lane has. Thread-safety: the lock
+// is held while a request changes tables.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "base/mutex.h"
+#include "base/step.h"
+#include "wire/ps.pb.h"
 
 namespace regatta::server {
 
 struct LaneSeat {
   base::Mutex mu;
+  uint64_t owner ABSL_GUARDED_BY(mu) = 0;  // the incarnation that may change tables; 0 = whoever the roster knows
   uint64_t incarnation ABSL_GUARDED_BY(mu) = 0;
-  uint64_t done ABSL_GUARDED_BY(mu) = 0;  // the last request of that incarnation that was done
-  uint64_t open ABSL_GUARDED_BY(mu) = 0;  // the first record of a push of sync that is not whole yet; 0 = none
+  uint64_t done ABSL_GUARDED_BY(mu) = 0;          // the last request of that incarnation that was done
+  uint64_t open ABSL_GUARDED_BY(mu) = 0;          // the first record of a push that is held until it is whole; 0 = none
+  base::DataPosition learnt ABSL_GUARDED_BY(mu);  // batches that the rank has pushed; where workers come back
+  uint64_t next_step ABSL_GUARDED_BY(mu) = 0;     // behind its last push
 
   bool Did(uint64_t worker_incarnation, uint64_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     return incarnation == worker_incarnation && id <= done;
@@ -23,6 +30,36 @@ struct LaneSeat {
     done = incarnation == worker_incarnation ? std::max(done, id) : id;  // the log may repeat what a checkpoint has
     incarnation = worker_incarnation;
   }
+
+  // The rank begins a pass of which `position` was learnt before.
+  void Begin(const base::DataPosition& position) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    if (position.pass > learnt.pass || learnt == base::DataPosition{}) learnt = position;
+  }
+  bool Learnt(uint64_t pass, uint64_t batch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    return pass < learnt.pass || (pass == learnt.pass && learnt.Contains(batch));
+  }
+  // Whether all `batches` fit: a worker is never farther than a window ahead of itself.
+  bool Fits(uint64_t pass, std::span<const uint64_t> batches) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    base::DataPosition position = pass > learnt.pass ? base::DataPosition{pass, 0, 0} : learnt;
+    for (const uint64_t batch : batches) {
+      if (batch >= position.low && batch - position.low >= base::DataPosition::kWindow) return false;
+      position.Add(batch);
+    }
+    return true;
+  }
+  // A push of step `step`, of `batches` that fit.
+  void Learn(uint64_t pass, std::span<const uint64_t> batches, uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    if (pass > learnt.pass) learnt = {pass, 0, 0};
+    for (const uint64_t batch : batches) learnt.Add(batch);
+    next_step = std::max(next_step, step + 1);
+  }
 };
+
+inline void ToWire(const base::DataPosition& learnt, uint64_t next_step, ps::LaneProgress& out) {
+  out.set_pass(learnt.pass);
+  out.set_low(learnt.low);
+  out.set_window(learnt.window);
+  out.set_next_step(next_step);
+}
 
 }  // namespace regatta::server

@@ -129,14 +129,40 @@ LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
   const GatePass pass(job_.gate());
   LaneSeat& seat = job_.seat(worker_.rank, lane_);
   base::MutexLock lock(seat.mu);
+  if (repeated_ == 0 && seat.owner != 0 && seat.owner != worker_.incarnation)
+    return absl::FailedPreconditionError(absl::StrCat("another process has taken the place of worker ", worker_.rank));
   if (repeated_ == 0 && seat.Did(worker_.incarnation, id)) return Done(id);
+  const ps::FrameHeader& header = frame.header();
+  const std::span<const uint64_t> batches(header.batches().data(), static_cast<size_t>(header.batches_size()));
+  if (!batches.empty()) {
+    if (!job_.returns()) return absl::InvalidArgumentError("the request names batches, and workers do not come back");
+    // What the log holds of a step of sync that was staged is staged again.
+    const bool applied = repeated_ == 0 || job_.stage(lane_) == nullptr;
+    if (applied && seat.Learnt(header.pass(), batches.front())) {
+      seat.Note(worker_.incarnation, id);
+      return Done(id);
+    }
+    if (!seat.Fits(header.pass(), batches))
+      return absl::InvalidArgumentError(absl::StrCat("batch ", batches.back(), " of pass ", header.pass(),
+                                                     " is too far ahead of batch ", seat.learnt.low));
+  }
   Reply reply = DispatchChange(frame);
   RETURN_IF_ERROR(base::Failpoint("lane.applied"));
-  // The first frames of a step of sync have done nothing yet: they come again with the last.
-  const bool whole = !part_open_ || job_.stage(lane_) == nullptr;
-  if (reply.ok() && whole) seat.Note(worker_.incarnation, id);
+  const bool whole = !part_open_ || !Holds(header);
+  if (reply.ok() && whole) {
+    seat.Note(worker_.incarnation, id);
+    if (!batches.empty()) seat.Learn(header.pass(), batches, header.step());
+    if (header.verb() == ps::BEGIN && header.has_learnt())
+      seat.Begin({header.learnt().pass(), header.learnt().low(), header.learnt().window()});
+  }
   seat.open = whole ? 0 : part_.logged;
   return reply;
+}
+
+// Whether the first frames of a push do nothing yet, and come again with the last: in sync a step is applied whole; a
+// batch that another process of the rank may push again is pushed whole or not at all.
+bool LaneSession::Holds(const ps::FrameHeader& header) const {
+  return job_.stage(lane_) != nullptr || header.batches_size() > 0;
 }
 
 LaneSession::Reply LaneSession::DispatchChange(wire::FrameReader& frame) {
@@ -180,9 +206,20 @@ absl::Status LaneSession::AwaitTurn(const ps::FrameHeader& header) {
   SyncStage* stage = job_.stage(lane_);
   if (stage == nullptr || header.kind() != ps::TRAIN) return absl::OkStatus();
   const auto start = Clock::now();
-  const absl::Status status = stage->AwaitBefore(header.step(), cancelled_);
+  const absl::Status status = stage->AwaitBefore(header.step(), [&]() -> absl::Status {
+    if (cancelled_()) return absl::CancelledError(absl::StrCat("nobody waits for step ", header.step(), " any more"));
+    return job_.roster().Check(worker_);
+  });
   job_.traffic().sync_wait.Record(NanosSince(start));
   return status;
+}
+
+// What is to be shown in place of rows that have been read, because the step of the pull changed them meanwhile or long
+// ago: the pull is of a worker that comes back and has pushed the step down this lane before. Null: nothing.
+absl::StatusOr<std::shared_ptr<const StepImage>> LaneSession::Before(const ps::FrameHeader& header) {
+  SyncStage* stage = job_.stage(lane_);
+  if (stage == nullptr || header.kind() != ps::TRAIN) return nullptr;
+  return stage->BeforeOf(header.step());
 }
 
 // Staleness is measured where steps do not wait for each other. A step's first pull counts, the oldest that it uses.
@@ -276,7 +313,10 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
     const bool straight = header.precision() == ps::FLOAT32;
     if (!straight) rows_.resize(floats);
     float* rows = straight ? reinterpret_cast<float*>(writer.Take(floats * sizeof(float))) : rows_.data();
-    RETURN_IF_ERROR(table.Pull({static_cast<int>(section.table()), table_keys, {}}, kind, {rows, width, width}));
+    const base::RowsView<float> out{rows, width, width};
+    RETURN_IF_ERROR(table.Pull({static_cast<int>(section.table()), table_keys, {}}, kind, out));
+    ASSIGN_OR_RETURN(const auto before, Before(header));
+    if (before != nullptr) before->Show(static_cast<int>(section.table()), table_keys, out);
     if (!straight) wire::AppendFloats(writer, rows_, header.precision());
   }
   Traffic& traffic = job_.traffic();
@@ -350,10 +390,10 @@ LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
   ASSIGN_OR_RETURN(const uint64_t logged, Log());
   if (part_.logged == 0) part_.logged = logged;
   const uint64_t id = frame.header().id();
+  if (part_open_ && Holds(frame.header())) return Done(id);
   SyncStage* stage = job_.stage(lane_);
   uint64_t staleness = 0;
   if (stage != nullptr) {
-    if (part_open_) return Done(id);
     RETURN_IF_ERROR(stage->Add(worker_.rank, std::move(part_)));
     part_ = {};
   } else {
@@ -398,13 +438,16 @@ LaneSession::Reply LaneSession::PullDense(wire::FrameReader& frame) {
   const auto floats = static_cast<size_t>(job_.dense().size());
   const ps::Precision precision = frame.header().precision();
   wire::FrameWriter writer(reply, floats * wire::FloatBytes(precision));
-  if (precision == ps::FLOAT32) {
-    if (floats > 0) job_.dense().Snapshot({reinterpret_cast<float*>(writer.Take(floats * sizeof(float))), floats});
-  } else {
-    rows_.resize(floats);
-    job_.dense().Snapshot(rows_);
-    wire::AppendFloats(writer, rows_, precision);
+  const bool straight = precision == ps::FLOAT32;
+  if (!straight) rows_.resize(floats);
+  if (floats > 0) {
+    float* const values = straight ? reinterpret_cast<float*>(writer.Take(floats * sizeof(float))) : rows_.data();
+    job_.dense().Snapshot({values, floats});
+    ASSIGN_OR_RETURN(const auto before, Before(frame.header()));
+    if (before != nullptr && before->dense.size() == floats)
+      std::copy(before->dense.begin(), before->dense.end(), values);
   }
+  if (!straight) wire::AppendFloats(writer, rows_, precision);
   job_.traffic().dense_pulls.Add();
   return writer.Finish();
 }
@@ -447,9 +490,9 @@ LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
 LaneSession::Reply LaneSession::Begin(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
   SyncStage* const stage = job_.stage(lane_);
-  if (stage == nullptr) return Done(header.id());
+  if (stage == nullptr && !job_.returns()) return Done(header.id());
   RETURN_IF_ERROR(Log().status());
-  RETURN_IF_ERROR(stage->Begin(header.pass(), header.step()));
+  if (stage != nullptr) RETURN_IF_ERROR(stage->Begin(header.pass(), header.step()));
   return Done(header.id());
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/status.h"
@@ -62,6 +63,8 @@ class LaneSession {
   absl::Status ApplyPart();
   absl::Status ReadBlock(wire::FrameReader& frame);
   absl::Status AwaitTurn(const ps::FrameHeader& header);
+  absl::StatusOr<std::shared_ptr<const StepImage>> Before(const ps::FrameHeader& header);
+  bool Holds(const ps::FrameHeader& header) const;
   absl::Status CheckShard(const ps::FrameHeader& header) const;
   void NotePull(const ps::FrameHeader& header);
   uint64_t NoteUpdate(const ps::FrameHeader& header);

@@ -36,6 +36,20 @@ double SecondsSince(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
+// Where a rank stands, which another process may have brought there.
+void TellProgress(HostedJob& job, int rank, ps::ConnectReply& reply) {
+  for (int lane = 0; lane < job.spec().lanes.lanes(); ++lane) {
+    LaneSeat& seat = job.seat(rank, lane);
+    base::MutexLock lock(seat.mu);
+    ToWire(seat.learnt, seat.next_step, *reply.add_lanes());
+  }
+  for (const auto& [name, round] : job.rendezvous().over()) {
+    ps::Meeting& met = *reply.add_met();
+    met.set_name(name);
+    met.set_round(round);
+  }
+}
+
 }  // namespace
 
 PsService::PsService(const ServiceOptions& options, Journal* journal)
@@ -87,6 +101,10 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
                                                       "--data_dir (REGATTA_DATA_DIR)"));
   const ServerPlace place{static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30)), spec.lanes.servers};
   Journal* const journal = spec.ack == Ack::kMemory ? nullptr : journal_;
+  if (spec.loss_policy == LossPolicy::kAwait && journal == nullptr)
+    return absl::FailedPreconditionError(
+        "on_worker_loss: workers can come back (await) where servers log what they acknowledge: start this server with "
+        "--data_dir (REGATTA_DATA_DIR), and with another runner.ack than memory");
   std::unique_ptr<TableShare> tables;
   ps::ServerState state;
   if (journal != nullptr && !journal->entries().empty()) {
@@ -147,10 +165,12 @@ grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectR
   const auto join = [&]() -> absl::Status {
     if (request->worker().rank() == 0) RETURN_IF_ERROR(CheckFirstWorker(guard_.Of(*context)));
     ASSIGN_OR_RETURN(HostedJob* const job, JoinJob(*request));
-    RETURN_IF_ERROR(job->roster().Join(ToIdentity(request->worker())));
+    ASSIGN_OR_RETURN(const std::string before, job->Admit(ToIdentity(request->worker())));
     reply->set_incarnation(incarnation_);
     reply->set_rows(job->rows());
     reply->set_durable(job->durable());
+    reply->set_before(before);
+    if (job->returns()) TellProgress(*job, static_cast<int>(request->worker().rank()), *reply);
     if (const auto& loaded = job->loaded(); loaded.has_value()) {
       reply->mutable_loaded()->set_epochs(loaded->epochs);
       reply->mutable_loaded()->set_steps(loaded->steps);

@@ -8,7 +8,9 @@ namespace regatta::server {
 namespace {
 
 constexpr std::chrono::seconds kSayAfter(10);
-constexpr size_t kKept = 256;  // rounds that are over
+constexpr size_t kKept = 256;        // rounds that are over
+constexpr size_t kKeptFirst = 32;    // besides: how the job began, for a worker that comes back late
+constexpr uint64_t kKeptOfName = 4;  // of one name, the last
 
 }  // namespace
 
@@ -65,9 +67,18 @@ bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {
   return true;
 }
 
-// Workers meet one after the other: who asks again asks for one of the last.
+// Workers meet one after the other: who asks again asks for one of the last, or comes back and walks from the first.
 void Rendezvous::KeepLocked(const RoundKey& key) {
+  if (first_ < kKeptFirst && key.second == 0) {
+    ++first_;
+    return;
+  }
   complete_.push_back(key);
+  if (key.second > kKeptOfName) {
+    const RoundKey old{key.first, key.second - kKeptOfName};
+    rounds_.erase(old);
+    std::erase(complete_, old);
+  }
   if (complete_.size() <= kKept) return;
   rounds_.erase(complete_.front());
   complete_.pop_front();
@@ -77,6 +88,14 @@ void Rendezvous::Restore(const std::string& name, uint64_t round, Payloads paylo
   base::MutexLock lock(mu_);
   rounds_[{name, round}] = std::make_shared<Round>(Round{std::move(payloads), true});
   KeepLocked({name, round});
+}
+
+std::vector<Rendezvous::RoundKey> Rendezvous::over() const {
+  base::MutexLock lock(mu_);
+  std::vector<RoundKey> over;
+  for (const auto& [key, round] : rounds_)
+    if (round->complete) over.push_back(key);
+  return over;
 }
 
 std::string Rendezvous::MissingLocked(const Round& round) const {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -35,13 +36,15 @@ class Rendezvous {
   void RecordWith(Record record) { record_ = std::move(record); }
   // As a record tells. Before the first Meet only.
   void Restore(const std::string& name, uint64_t round, Payloads payloads);
+  using RoundKey = std::pair<std::string, uint64_t>;
+  // The meetings that are over and still known: whoever comes to one of them gets its answer.
+  std::vector<RoundKey> over() const;
 
  private:
   struct Round {
     Payloads payloads;
     bool complete = false;
   };
-  using RoundKey = std::pair<std::string, uint64_t>;
   // Whether it is complete; then everybody who waits for it is told.
   bool TryCompleteLocked(const RoundKey& key, Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void KeepLocked(const RoundKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -49,12 +52,13 @@ class Rendezvous {
   void Look();
 
   Roster& roster_;
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   base::CondVar changed_;
   Record record_ = [](const std::string&, uint64_t, const Payloads&) { return absl::OkStatus(); };
   std::map<RoundKey, std::shared_ptr<Round>> rounds_ ABSL_GUARDED_BY(mu_);
   absl::Status unrecorded_ ABSL_GUARDED_BY(mu_);        // why a meeting could not end
-  std::deque<RoundKey> complete_ ABSL_GUARDED_BY(mu_);  // of rounds_, the oldest first
+  size_t first_ ABSL_GUARDED_BY(mu_) = 0;               // of rounds_: how many of the job's first are kept for good
+  std::deque<RoundKey> complete_ ABSL_GUARDED_BY(mu_);  // of rounds_, the others, the oldest first
 };
 
 }  // namespace regatta::server

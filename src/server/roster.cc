@@ -17,6 +17,8 @@ const char* Name(MemberState state) {
       return "awaited";
     case MemberState::kHere:
       return "here";
+    case MemberState::kAway:
+      return "away";
     case MemberState::kDone:
       return "done";
     case MemberState::kLost:
@@ -25,11 +27,13 @@ const char* Name(MemberState state) {
   return "";
 }
 
-Roster::Roster(int workers, LossPolicy policy) : policy_(policy), members_(static_cast<size_t>(workers)) {
+Roster::Roster(int workers, LossPolicy policy, std::chrono::duration<double> patience)
+    : policy_(policy), patience_(patience), members_(static_cast<size_t>(workers)) {
   for (int rank = 0; rank < workers; ++rank) members_[static_cast<size_t>(rank)].id.rank = rank;
 }
 
-absl::Status Roster::Join(const Identity& id) {
+absl::StatusOr<std::string> Roster::Join(const Identity& id) {
+  std::string before;
   {
     base::MutexLock lock(mu_);
     if (!failure_.ok()) return failure_;
@@ -37,17 +41,24 @@ absl::Status Roster::Join(const Identity& id) {
       return absl::InvalidArgumentError(
           absl::StrCat("worker ", id.rank, " is not one of ", workers(), " (PADDLE_TRAINER_ID counts from 0)"));
     Member& member = members_[static_cast<size_t>(id.rank)];
-    if (member.state == MemberState::kHere && member.id.incarnation == id.incarnation) return absl::OkStatus();
-    if (member.state != MemberState::kAwaited)
+    if (PresentLocked(member) && member.id.incarnation == id.incarnation) {
+      HeardLocked(member);
+      return before;
+    }
+    // One that is done may have been killed before all servers knew it.
+    const bool returns = policy_ == LossPolicy::kAwait && member.state != MemberState::kAwaited;
+    if (member.state != MemberState::kAwaited && !returns)
       return absl::FailedPreconditionError(absl::StrCat("there has been a worker ", id.rank,
                                                         " already: ", member.id.where, " is ", Name(member.state),
                                                         "; start every worker once, with its own PADDLE_TRAINER_ID"));
     RETURN_IF_ERROR(record_(id, MemberState::kHere));
-    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}};
-    LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")";
+    if (returns) before = member.id.where;
+    LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")"
+              << (returns ? " in the place of " : "") << before;
+    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}};
   }
   Changed();
-  return absl::OkStatus();
+  return before;
 }
 
 absl::Status Roster::Check(const Identity& id) const {
@@ -55,7 +66,10 @@ absl::Status Roster::Check(const Identity& id) const {
   if (!failure_.ok()) return failure_;
   if (id.rank < 0 || id.rank >= workers()) return absl::InvalidArgumentError(absl::StrCat("no worker ", id.rank));
   const Member& member = members_[static_cast<size_t>(id.rank)];
-  if (member.state == MemberState::kHere && member.id.incarnation == id.incarnation) return absl::OkStatus();
+  if (PresentLocked(member) && member.id.incarnation == id.incarnation) return absl::OkStatus();
+  if (member.state == MemberState::kHere && policy_ == LossPolicy::kAwait)
+    return absl::FailedPreconditionError(
+        absl::StrCat("another process has taken the place of worker ", id.rank, ": ", member.id.where));
   return absl::FailedPreconditionError(
       absl::StrCat("worker ", id.rank, " is ", Name(member.state), " and not connected under this incarnation"));
 }
@@ -69,6 +83,10 @@ Member* Roster::FindLocked(const Identity& id) {
 void Roster::HeardLocked(Member& member) {
   member.heard = std::chrono::steady_clock::now();
   member.broken.reset();
+  if (member.state != MemberState::kAway) return;
+  member.state = MemberState::kHere;
+  member.away.reset();
+  LOG(INFO) << "worker " << member.id.rank << " is heard again (" << member.id.where << ")";
 }
 
 void Roster::Heard(const Identity& id, const ps::WorkerProgress& progress) {
@@ -83,10 +101,11 @@ void Roster::Leave(const Identity& id) {
   {
     base::MutexLock lock(mu_);
     Member* const member = FindLocked(id);
-    if (member == nullptr || member->state != MemberState::kHere) return;
+    if (member == nullptr || !PresentLocked(*member)) return;
     if (const absl::Status recorded = record_(id, MemberState::kDone); !recorded.ok() && failure_.ok())
       failure_ = recorded;
     member->state = MemberState::kDone;
+    member->away.reset();
     LOG(INFO) << "worker " << id.rank << " is done";
   }
   Changed();
@@ -115,7 +134,7 @@ void Roster::Suspect(const Identity& id) {
 void Roster::Restore(const Identity& id, MemberState state) {
   base::MutexLock lock(mu_);
   if (id.rank < 0 || id.rank >= workers()) return;
-  members_[static_cast<size_t>(id.rank)] = {id, state, std::chrono::steady_clock::now(), {}, {}};
+  members_[static_cast<size_t>(id.rank)] = {id, state, std::chrono::steady_clock::now(), {}, {}, {}};
 }
 
 void Roster::LoseSilent(std::chrono::duration<double> limit) {
@@ -125,6 +144,12 @@ void Roster::LoseSilent(std::chrono::duration<double> limit) {
     const auto now = std::chrono::steady_clock::now();
     for (int rank = 0; rank < workers(); ++rank) {
       const Member& member = members_[static_cast<size_t>(rank)];
+      if (member.away.has_value() && now - *member.away > patience_ && failure_.ok()) {
+        failure_ = absl::AbortedError(absl::StrFormat("%s did not come back within %.0f s (runner.worker_wait_timeout)",
+                                                      DescribeLocked(rank), patience_.count()));
+        LOG(ERROR) << failure_.message();
+        lost = true;
+      }
       const bool broken = member.broken.has_value() && now - *member.broken >= kBrokenPatience;
       if (member.state != MemberState::kHere || (now - member.heard < limit && !broken)) continue;
       LoseLocked(rank, broken ? "its connection broke" : "no heartbeat");
@@ -145,6 +170,13 @@ void Roster::Excuse(std::chrono::steady_clock::duration slept) {
 void Roster::LoseLocked(int rank, const std::string& why) {
   const std::string text = absl::StrCat(DescribeLocked(rank), " was lost: ", why);
   Member& member = members_[static_cast<size_t>(rank)];
+  if (policy_ == LossPolicy::kAwait) {
+    LOG(WARNING) << text << "; the others wait " << patience_.count()
+                 << " s for it to come back (runner.on_worker_loss: await)";
+    member.state = MemberState::kAway;
+    member.away = std::chrono::steady_clock::now();
+    return;
+  }
   if (const absl::Status recorded = record_(member.id, MemberState::kLost); !recorded.ok() && failure_.ok())
     failure_ = recorded;
   member.state = MemberState::kLost;
@@ -168,13 +200,13 @@ void Roster::Fail(const absl::Status& status) {
 bool Roster::Expected(int rank) const {
   base::MutexLock lock(mu_);
   const MemberState state = members_[static_cast<size_t>(rank)].state;
-  return state == MemberState::kAwaited || state == MemberState::kHere;
+  return state == MemberState::kAwaited || state == MemberState::kHere || state == MemberState::kAway;
 }
 
 bool Roster::AllGone() const {
   base::MutexLock lock(mu_);
   for (const Member& member : members_)
-    if (member.state == MemberState::kAwaited || member.state == MemberState::kHere) return false;
+    if (member.state != MemberState::kDone && member.state != MemberState::kLost) return false;
   return true;
 }
 
@@ -197,7 +229,8 @@ std::string Roster::DescribeLocked(int rank) const {
   const Member& member = members_[static_cast<size_t>(rank)];
   if (member.state == MemberState::kAwaited) return absl::StrCat("worker ", rank, " (not here yet)");
   const double silence = std::chrono::duration<double>(std::chrono::steady_clock::now() - member.heard).count();
-  return absl::StrFormat("worker %d (%s, last heard %.1f s ago)", rank, member.id.where, silence);
+  return absl::StrFormat("worker %d (%s, %slast heard %.1f s ago)", rank, member.id.where,
+                         member.state == MemberState::kAway ? "away, " : "", silence);
 }
 
 void Roster::Listen(std::function<void()> listener) { listeners_.push_back(std::move(listener)); }

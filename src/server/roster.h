@@ -19,9 +19,11 @@ namespace regatta::server {
 enum class LossPolicy : uint8_t {
   kFail,    // a lost worker ends the job with an error that names it
   kShrink,  // the others go on
+  kAwait,   // the others wait for another process that takes its place
 };
 
-enum class MemberState : uint8_t { kAwaited, kHere, kDone, kLost };
+// kAway: lost, and awaited again (kAwait).
+enum class MemberState : uint8_t { kAwaited, kHere, kAway, kDone, kLost };
 const char* Name(MemberState state);
 
 struct Identity {
@@ -35,16 +37,19 @@ struct Member {
   MemberState state = MemberState::kAwaited;
   std::chrono::steady_clock::time_point heard;
   std::optional<std::chrono::steady_clock::time_point> broken;  // a connection broke, and nothing was heard since
+  std::optional<std::chrono::steady_clock::time_point> away;    // since when
   ps::WorkerProgress progress;                                  // the last that its heartbeat carried
 };
 
 class Roster {
  public:
-  Roster(int workers, LossPolicy policy);
+  // With kAwait a worker may be away for `patience`; then the job ends.
+  Roster(int workers, LossPolicy policy, std::chrono::duration<double> patience = std::chrono::seconds(600));
 
   int workers() const { return static_cast<int>(members_.size()); }
-  // FAILED_PRECONDITION where the rank is taken, or the job is over.
-  absl::Status Join(const Identity& id);
+  // FAILED_PRECONDITION where the rank is taken, or the job is over. With kAwait a process takes the place of the one
+  // that was there before, which is refused from then on: where that one ran. "" where there was none.
+  absl::StatusOr<std::string> Join(const Identity& id);
   // OK where the worker is here under this incarnation.
   absl::Status Check(const Identity& id) const;
   void Heard(const Identity& id, const ps::WorkerProgress& progress);
@@ -57,14 +62,15 @@ class Roster {
   void Reached(const Identity& id);
   // One of the worker's connections broke: it is lost unless it is heard again soon.
   void Suspect(const Identity& id);
-  // Loses everyone who is here and has not been heard for `limit`, or not since a connection broke a little ago.
+  // Loses everyone who is here and has not been heard for `limit`, or not since a connection broke a little ago; ends
+  // the job where somebody has been away for too long.
   void LoseSilent(std::chrono::duration<double> limit);
   // This process has slept for so long: nobody is silent because of it.
   void Excuse(std::chrono::steady_clock::duration slept);
   // Ends the job: every later Check and Join fails with it.
   void Fail(const absl::Status& status);
 
-  // Whether more is to come from the rank: it is awaited or here.
+  // Whether more is to come from the rank: it is awaited, here or away.
   bool Expected(int rank) const;
   bool AllGone() const;  // everybody is done or lost, and somebody was here
   absl::Status failure() const;
@@ -87,10 +93,15 @@ class Roster {
   std::string DescribeLocked(int rank) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Null where nobody of this incarnation has the rank.
   Member* FindLocked(const Identity& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // One that is away may have been slow only.
+  static bool PresentLocked(const Member& member) {
+    return member.state == MemberState::kHere || member.state == MemberState::kAway;
+  }
   void HeardLocked(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LoseLocked(int rank, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const LossPolicy policy_;
+  const std::chrono::duration<double> patience_;
   std::atomic<bool> stopping_{false};
   std::vector<std::function<void()>> listeners_;
   Record record_ = [](const Identity&, MemberState) { return absl::OkStatus(); };

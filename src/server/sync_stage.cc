@@ -13,8 +13,11 @@ constexpr std::chrono::seconds kSayAfter(10);
 
 }  // namespace
 
-SyncStage::SyncStage(Roster& roster, Apply apply)
-    : roster_(roster), apply_(std::move(apply)), left_pass_(static_cast<size_t>(roster.workers()), -1) {}
+SyncStage::SyncStage(Roster& roster, Apply apply, Capture capture)
+    : roster_(roster),
+      apply_(std::move(apply)),
+      capture_(std::move(capture)),
+      left_pass_(static_cast<size_t>(roster.workers()), -1) {}
 
 absl::Status SyncStage::Begin(uint64_t pass, uint64_t step) {
   base::MutexLock lock(mu_);
@@ -55,13 +58,13 @@ absl::Status SyncStage::LeavePass(int rank, uint64_t pass) {
   return failure_;
 }
 
-absl::Status SyncStage::AwaitBefore(uint64_t step, const std::function<bool()>& cancelled) {
+absl::Status SyncStage::AwaitBefore(uint64_t step, const std::function<absl::Status()>& asker) {
   base::MutexLock lock(mu_);
   auto said = std::chrono::steady_clock::now();
   while (next_ < step) {
     RETURN_IF_ERROR(failure_);
     RETURN_IF_ERROR(roster_.failure());
-    if (cancelled()) return absl::CancelledError(absl::StrCat("nobody waits for step ", step, " any more"));
+    RETURN_IF_ERROR(asker());
     changed_.WaitFor(mu_, std::chrono::seconds(1));
     const auto now = std::chrono::steady_clock::now();
     if (next_ >= step || now - said < kSayAfter) continue;
@@ -71,9 +74,17 @@ absl::Status SyncStage::AwaitBefore(uint64_t step, const std::function<bool()>& 
   return failure_;
 }
 
+absl::StatusOr<std::shared_ptr<const StepImage>> SyncStage::BeforeOf(uint64_t step) {
+  base::MutexLock lock(mu_);
+  if (capture_ == nullptr || step >= next_) return nullptr;
+  if (before_ != nullptr && before_->step == step) return before_;
+  return absl::FailedPreconditionError(
+      absl::StrCat("the rows before step ", step, " are not here any more: step ", next_ - 1, " has been applied"));
+}
+
 SyncStage::State SyncStage::state() {
   base::MutexLock lock(mu_);
-  State state{next_, left_pass_, 0};
+  State state{next_, left_pass_, 0, before_};
   for (const auto& [number, step] : staged_)
     for (const auto& [rank, part] : step.parts)
       if (part.logged != 0 && (state.oldest == 0 || part.logged < state.oldest)) state.oldest = part.logged;
@@ -83,6 +94,7 @@ SyncStage::State SyncStage::state() {
 void SyncStage::Restore(const State& state) {
   base::MutexLock lock(mu_);
   next_ = state.next;
+  before_ = state.before;
   for (size_t rank = 0; rank < left_pass_.size() && rank < state.left_pass.size(); ++rank)
     left_pass_[rank] = state.left_pass[rank];
 }
@@ -136,6 +148,10 @@ absl::Status SyncStage::ApplyLocked(const Step& step, uint64_t number) {
     for (size_t p = 1; p < parts.size(); ++p)
       for (size_t i = 0; i < dense_sum_.size(); ++i) dense_sum_[i] += parts[p]->dense[i];
     sum.dense = dense_sum_;
+  }
+  if (capture_ != nullptr) {
+    ASSIGN_OR_RETURN(StepImage image, capture_(sum));
+    before_ = std::make_shared<const StepImage>(std::move(image));
   }
   return apply_(sum);
 }

@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "server/roster.h"
+#include "server/step_image.h"
 #include "server/step_part.h"
 #include "table/gradient_sum.h"
 
@@ -29,7 +30,10 @@ class SyncStage {
     std::span<const float> dense;
   };
   using Apply = std::function<absl::Status(const Sum& sum)>;
-  SyncStage(Roster& roster, Apply apply);
+  // What `sum` is about to change.
+  using Capture = std::function<absl::StatusOr<StepImage>(const Sum& sum)>;
+  // Without `capture` no step is kept as it was before.
+  SyncStage(Roster& roster, Apply apply, Capture capture = nullptr);
 
   // The pass's steps begin at `step`; every worker says the same.
   absl::Status Begin(uint64_t pass, uint64_t step);
@@ -37,15 +41,20 @@ class SyncStage {
   absl::Status Add(int rank, StepPart part);
   // The rank brings no more steps of this pass.
   absl::Status LeavePass(int rank, uint64_t pass);
-  // Waits until all steps before `step` are applied; the job's failure ends the wait, as does `cancelled`, which is
-  // asked now and then (CANCELLED).
+  // Waits until all steps before `step` are applied; the job's failure ends the wait, and an error of `asker`, who may
+  // have gone meanwhile.
   absl::Status AwaitBefore(
-      uint64_t step, const std::function<bool()>& cancelled = [] { return false; });
+      uint64_t step, const std::function<absl::Status()>& asker = [] { return absl::OkStatus(); });
+  // For a pull of `step` that AwaitBefore let through and whose rows have been read: what the step changed, where it
+  // has been applied. Null where it has not, and the rows are as the step must see them. FAILED_PRECONDITION where
+  // later steps were applied, too.
+  absl::StatusOr<std::shared_ptr<const StepImage>> BeforeOf(uint64_t step);
   // What a checkpoint holds of it, while nothing is added: steps before `next` are applied, the others are in the log.
   struct State {
     uint64_t next = 0;
     std::vector<int64_t> left_pass;  // of each rank; -1 = none
     uint64_t oldest = 0;             // the first record of a part that is not applied; 0 = there is none
+    std::shared_ptr<const StepImage> before = nullptr;  // of step next - 1; null where it is not kept
   };
   State state();
   void Restore(const State& state);
@@ -64,11 +73,13 @@ class SyncStage {
 
   Roster& roster_;
   const Apply apply_;
+  const Capture capture_;
   base::Mutex mu_;
   base::CondVar changed_;
   std::map<uint64_t, Step> staged_ ABSL_GUARDED_BY(mu_);
-  std::vector<int64_t> left_pass_ ABSL_GUARDED_BY(mu_);  // the last pass that a rank has left; -1 = none
-  uint64_t next_ ABSL_GUARDED_BY(mu_) = 0;               // steps before it are applied
+  std::vector<int64_t> left_pass_ ABSL_GUARDED_BY(mu_);           // the last pass that a rank has left; -1 = none
+  uint64_t next_ ABSL_GUARDED_BY(mu_) = 0;                        // steps before it are applied
+  std::shared_ptr<const StepImage> before_ ABSL_GUARDED_BY(mu_);  // of the last step that was applied
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   std::vector<table::GradientSum> table_sums_ ABSL_GUARDED_BY(mu_);
   std::vector<float> dense_sum_ ABSL_GUARDED_BY(mu_);

@@ -149,8 +149,12 @@ Trainer::Trainer(const model::Model& model, comm::Communicator& communicator, co
 absl::StatusOr<PassEnd> Trainer::RunPass(data::Dataset& dataset, base::StepKind kind, const base::DataPosition& done,
                                          uint64_t first_step, PassObserver& observer) {
   PlanQueue queue(dataset, 2 + static_cast<size_t>(options_.threads), options_.tracer);
-  RETURN_IF_ERROR(communicator_.BeginPass(
-      {.pass = done.pass, .kind = kind, .known = {}, .first_step = first_step, .first_batch = done.low}));
+  RETURN_IF_ERROR(communicator_.BeginPass({.pass = done.pass,
+                                           .kind = kind,
+                                           .known = {},
+                                           .first_step = first_step,
+                                           .first_batch = done.low,
+                                           .window = done.window}));
   queue.Start(done);
   Pass pass(*this, queue, kind, done, first_step, observer);
   std::vector<std::thread> threads;

@@ -79,6 +79,22 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, co
       runner.file_split == runner::FileSplit::kMod ? data::FileSplit::kMod : data::FileSplit::kContiguous);
 }
 
+fleet::OnLoss OnLossOf(const Job& job) {
+  const runner::RunnerOptions& runner = job.run.runner;
+  switch (runner.on_worker_loss) {
+    case runner::OnWorkerLoss::kFail:
+      return fleet::OnLoss::kFail;
+    case runner::OnWorkerLoss::kShrink:
+      return fleet::OnLoss::kShrink;
+    case runner::OnWorkerLoss::kAwait:
+      return fleet::OnLoss::kAwait;
+    case runner::OnWorkerLoss::kAuto:
+      break;
+  }
+  const bool can = runner.ack != runner::Ack::kMemory && runner.sync_mode != runner::SyncMode::kGeo;
+  return can && job.fleet->place().workers_return ? fleet::OnLoss::kAwait : fleet::OnLoss::kFail;
+}
+
 fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
   const runner::RunnerOptions& runner = job.run.runner;
   fleet::WorkerOptions options;
@@ -91,7 +107,8 @@ fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
   options.half_async_merge = static_cast<int>(runner.half_async_merge);
   options.geo_interval = static_cast<uint64_t>(runner.geo_step);
   options.nan_policy = runner.nan_policy;
-  options.shrink_on_loss = runner.on_worker_loss == runner::OnWorkerLoss::kShrink;
+  options.on_loss = OnLossOf(job);
+  options.worker_wait = std::chrono::seconds(runner.worker_wait_timeout);
   options.ack = ToFleet(runner.ack);
   // The configuration's word goes before the environment's, and that before the default.
   if (job.config.Has("runner.server_wait_timeout") || !job.fleet->place().server_wait_timeout.has_value())

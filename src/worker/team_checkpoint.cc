@@ -63,6 +63,22 @@ uint64_t TeamCheckpoint::WholePushes(uint64_t batches) const {
 void TeamCheckpoint::BeginEpoch(uint64_t epoch) {
   epoch_ = epoch;
   number_ = since_meeting_ = met_at_ = 0;
+  plan_ = 1;
+}
+
+// A worker that comes too early to a meeting of async waits alone; one that comes too late keeps everybody.
+absl::Status TeamCheckpoint::ComeBack(uint64_t began_at, const WorkerPlace& mine) {
+  if (!pace_.periodic()) return absl::OkStatus();
+  since_meeting_ = since_cut_ = mine.batches() - std::min(began_at, mine.batches());
+  const std::optional<uint64_t> last = worker_.standing().LastRound(Name());
+  if (last.has_value()) {
+    number_ = *last;
+    RETURN_IF_ERROR(Meet(Attendance::kPaused, mine).status());
+  } else if (pace_.minutes > 0) {
+    last_cut_ -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(60 * pace_.minutes));
+  }
+  while (since_meeting_ > 0 && IsDue(0)) RETURN_IF_ERROR(Meet(Attendance::kPaused, mine).status());
+  return absl::OkStatus();
 }
 
 void TeamCheckpoint::Saved() {
@@ -75,24 +91,27 @@ void TeamCheckpoint::Saved() {
 bool TeamCheckpoint::PauseAfterStep() {
   ++since_meeting_;
   ++since_cut_;
-  if (!pace_.periodic()) return false;
+  return pace_.periodic() && IsDue(batches_a_push_ - 1);
+}
+
+// `begun` batches of other threads are on their way.
+bool TeamCheckpoint::IsDue(uint64_t begun) {
   if (!sync())
     return (pace_.steps > 0 && since_cut_ >= pace_.steps) ||
            (pace_.minutes > 0 && SecondsSince(last_cut_) >= 60 * pace_.minutes);
-  const uint64_t begun = batches_a_push_ - 1;
   return (pace_.steps > 0 && since_cut_ + begun >= WholePushes(pace_.steps)) ||
          (pace_.minutes > 0 && since_meeting_ + begun >= WholePushes(plan_));
 }
 
 absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPlace& mine) {
   if (!pace_.periodic()) return true;
-  const std::string name = absl::StrCat("cut ", epoch_, "-", number_++);
   const bool by_steps = pace_.steps > 0 && since_cut_ >= (sync() ? WholePushes(pace_.steps) : pace_.steps);
   const Due due = attendance == Attendance::kEnded ? Due::kNo : by_steps ? Due::kSteps : sync() ? Due::kNo : Due::kTime;
-  ASSIGN_OR_RETURN(const Meeting meeting, Gather(name, attendance, mine, due));
+  ASSIGN_OR_RETURN(const Meeting meeting, Gather(attendance, mine, due));
   if (!meeting.anybody_paused) return true;
+  const std::string made = absl::StrCat(Name(), " is made");
   Verdict verdict;
-  if (team_.chief()) {
+  if (team_.chief() && !team_.Met(made, number_)) {
     verdict = Judge(meeting);
     if (verdict.due != Due::kNo) {
       const absl::Status begun = BeginCut(meeting, verdict.due);
@@ -105,33 +124,36 @@ absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPla
     }
   }
   const char* const what = verdict.due == Due::kNo ? kNotDue : verdict.skipped ? kLeftOut : kCut;
-  ASSIGN_OR_RETURN(const std::string told, team_.FromChief(name + " is made", absl::StrCat(what, " ", verdict.plan)));
+  ASSIGN_OR_RETURN(const std::string told,
+                   team_.FromChief(made, absl::StrCat(what, " ", verdict.plan, " ", since_cut_), number_));
   const std::vector<std::string> words = absl::StrSplit(told, ' ');
-  if (words.size() != 2 || !absl::SimpleAtoi(words[1], &plan_))
-    return absl::InternalError(absl::StrCat("worker 0 says '", told, "' of '", name, "'"));
+  uint64_t chiefs_since_cut = 0;
+  if (words.size() != 3 || !absl::SimpleAtoi(words[1], &plan_) || !absl::SimpleAtoi(words[2], &chiefs_since_cut))
+    return absl::InternalError(absl::StrCat("worker 0 says '", told, "' of '", made, "'"));
   last_meeting_ = Clock::now();
-  since_meeting_ = 0;
   met_at_ = MostBatches(meeting.places);
-  if (words[0] != kNotDue) {
-    since_cut_ = 0;
-    last_cut_ = last_meeting_;
-  }
+  // More than none where this process comes to the meeting again: in sync all count alike.
+  const auto me = meeting.places.find(worker_.rank());
+  since_meeting_ = me == meeting.places.end() ? 0 : mine.batches() - std::min(mine.batches(), me->second.batches());
+  since_cut_ = since_meeting_ + (words[0] == kNotDue ? chiefs_since_cut : 0);
+  if (words[0] != kNotDue) last_cut_ = last_meeting_;
   if (words[0] == kLeftOut)
     last_cut_ -=
         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>((1 - kAgain) * 60 * pace_.minutes));
-  if (words[0] == kCut) RETURN_IF_ERROR(Write(name, meeting.places, mine.meter));
+  if (words[0] == kCut) RETURN_IF_ERROR(Write(meeting.places, mine.meter));
+  ++number_;
   return false;
 }
 
-absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(const std::string& name, Attendance attendance,
-                                                               const WorkerPlace& mine, Due due) {
+absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(Attendance attendance, const WorkerPlace& mine,
+                                                               Due due) {
   const char mark[] = {attendance == Attendance::kPaused ? 'p' : 'e', static_cast<char>('0' + static_cast<int>(due))};
   const WorkerPlace brought{mine.position, mine.settings_hash, ""};
-  ASSIGN_OR_RETURN(const auto payloads, team_.Share(name, std::string(mark, 2) + EncodePlace(brought)));
+  ASSIGN_OR_RETURN(const auto payloads, team_.Share(Name(), std::string(mark, 2) + EncodePlace(brought), number_));
   Meeting meeting;
   for (const auto& [rank, payload] : payloads) {
     if (payload.size() < 2 || payload[1] < '0' || payload[1] > '2')
-      return absl::InternalError(absl::StrCat("worker ", rank, " brings ", payload.size(), " bytes to '", name, "'"));
+      return absl::InternalError(absl::StrCat("worker ", rank, " brings ", payload.size(), " bytes to '", Name(), "'"));
     meeting.anybody_paused |= payload[0] == 'p';
     meeting.due = std::max(meeting.due, static_cast<Due>(payload[1] - '0'));
     ASSIGN_OR_RETURN(meeting.places[rank], DecodePlace(std::string_view(payload).substr(2)));
@@ -169,15 +191,15 @@ absl::Status TeamCheckpoint::BeginCut(const Meeting& meeting, Due due) {
     return absl::UnavailableError("a worker was lost, and where it was in its data with it");
   RETURN_IF_ERROR(base::Failpoint("checkpoint.met"));
   const auto start = Clock::now();
-  ASSIGN_OR_RETURN(cut_, worker_.BeginCut((epoch_ << 32) + number_));
+  ASSIGN_OR_RETURN(cut_, worker_.BeginCut((epoch_ << 32) + number_ + 1));
   LOG(INFO) << absl::StrFormat("checkpoint: cut in %.1f ms", SecondsSince(start) * 1e3);
   return base::Failpoint("checkpoint.begun");
 }
 
 // The state of the metrics is the larger part of what workers say, and servers keep what is said for a while: it comes
 // where it is needed only.
-absl::Status TeamCheckpoint::Write(const std::string& name, WorkerPlaces places, const std::string& meter) {
-  ASSIGN_OR_RETURN(const auto meters, team_.Share(name + " counts", meter));
+absl::Status TeamCheckpoint::Write(WorkerPlaces places, const std::string& meter) {
+  ASSIGN_OR_RETURN(const auto meters, team_.Share(absl::StrCat(Name(), " counts"), meter, number_));
   if (cut_ == nullptr) return absl::OkStatus();
   for (const auto& [rank, bytes] : meters) places[rank].meter = bytes;
   {

@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "fleet/team.h"
@@ -46,6 +47,9 @@ class TeamCheckpoint {
   ~TeamCheckpoint();
 
   void BeginEpoch(uint64_t epoch);
+  // In the place of a worker that died in the epoch, which all had begun `began_at` batches into this worker's data:
+  // comes to the last meeting again, and to the one at which the others may be waiting.
+  absl::Status ComeBack(uint64_t began_at, const WorkerPlace& mine);
   // This worker has made a step: whether it is to pause, at once in sync.
   bool PauseAfterStep();
   // Every worker calls it as often: paused, and when it has ended until it returns true: all have.
@@ -66,11 +70,13 @@ class TeamCheckpoint {
     uint64_t plan = 1;
   };
 
-  absl::StatusOr<Meeting> Gather(const std::string& name, Attendance attendance, const WorkerPlace& mine, Due due);
+  std::string Name() const { return absl::StrCat("cut in epoch ", epoch_); }  // of the epoch's meetings, by number
+  bool IsDue(uint64_t begun);
+  absl::StatusOr<Meeting> Gather(Attendance attendance, const WorkerPlace& mine, Due due);
   Verdict Judge(const Meeting& meeting);
   uint64_t PlanNext(const Meeting& meeting, double seconds_left);
   absl::Status BeginCut(const Meeting& meeting, Due due);
-  absl::Status Write(const std::string& name, WorkerPlaces places, const std::string& meter);
+  absl::Status Write(WorkerPlaces places, const std::string& meter);
   bool writing();
   uint64_t WholePushes(uint64_t batches) const;
   bool sync() const { return worker_.mode() == fleet::Mode::kSync; }

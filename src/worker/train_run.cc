@@ -7,10 +7,13 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "fleet/worker.h"
 #include "metrics/process_load.h"
+#include "table/checkpoint/run_record.h"
 #include "table/checkpoint/save_list.h"
 #include "worker/batch_text.h"
 #include "worker/stop_signal.h"
@@ -20,6 +23,8 @@ namespace {
 
 constexpr char kMeterBlob[] = "pass_metrics";
 constexpr char kBestBlob[] = "best_validation";
+constexpr char kStartAt[] = "start at";
+constexpr char kError[] = "error: ";
 
 // Of a meter that goes around with a checkpoint's meeting: servers keep what was said there for a while.
 constexpr size_t kSmallMeter = 64 << 10;
@@ -27,6 +32,21 @@ constexpr size_t kSmallMeter = 64 << 10;
 double MinutesSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 60;
 }
+
+// What the first worker shares.
+std::string FormatNumbers(const std::vector<uint64_t>& numbers) { return absl::StrJoin(numbers, " "); }
+
+absl::StatusOr<std::vector<uint64_t>> ParseNumbers(const std::string& text, size_t count) {
+  std::vector<uint64_t> numbers;
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    numbers.push_back(0);
+    if (!absl::SimpleAtoi(word, &numbers.back())) numbers.clear();
+  }
+  if (numbers.size() != count) return absl::InternalError(absl::StrCat("worker 0 says '", text, "'"));
+  return numbers;
+}
+
+std::string StepsOfEpoch(uint64_t epoch) { return absl::StrCat("steps of epoch ", epoch); }
 
 std::string Gigabytes(uint64_t bytes) { return absl::StrFormat("%.2f GB", static_cast<double>(bytes) / 1e9); }
 
@@ -65,12 +85,22 @@ absl::Status TrainRun::Open() {
   return OpenRoot();
 }
 
+// A worker that takes the place of the one that opened it goes on with that one's run.
+table::OpenMode TrainRun::RootMode() const {
+  if (const client::Standing* const standing = team_.standing(); standing != nullptr) {
+    const auto run = table::ReadRunRecord(job_.run.runner.model_save_path);
+    if (team_.Met("open") || (run.ok() && standing->before == fleet::WhereIs(run->pid)))
+      return table::OpenMode::kResume;
+  }
+  return job_.args.resume      ? table::OpenMode::kResume
+         : job_.args.overwrite ? table::OpenMode::kOverwrite
+                               : table::OpenMode::kFresh;
+}
+
 absl::Status TrainRun::OpenRoot() {
   table::SaveRootOptions options;
   options.path = job_.run.runner.model_save_path;
-  options.mode = job_.args.resume      ? table::OpenMode::kResume
-                 : job_.args.overwrite ? table::OpenMode::kOverwrite
-                                       : table::OpenMode::kFresh;
+  options.mode = RootMode();
   std::string text;
   for (const base::ConfigUse& use : job_.config.Effective()) {
     if (use.effect == base::ConfigUse::Effect::kNone) continue;
@@ -84,8 +114,7 @@ absl::Status TrainRun::OpenRoot() {
 }
 
 absl::Status TrainRun::Start() {
-  RETURN_IF_ERROR(team_.AllWell("restore", team_.chief() ? Restore() : absl::OkStatus()));
-  RETURN_IF_ERROR(ShareStart());
+  RETURN_IF_ERROR(ShareStart(team_.chief() && !team_.Met(kStartAt) ? Restore() : absl::OkStatus()));
   if (!team_.alone()) RETURN_IF_ERROR(team_.AllWell("places", TakePlace()));
   ASSIGN_OR_RETURN(comm::Communicator* const communicator,
                    job_.fleet->StartCommunicator(first_step_ + MostBatches(places_)));
@@ -107,14 +136,27 @@ absl::Status TrainRun::Start() {
 }
 
 // Everybody begins where the first worker does.
-absl::Status TrainRun::ShareStart() {
-  ASSIGN_OR_RETURN(const std::string start, team_.FromChief("start at", absl::StrCat(epoch_, " ", first_step_)));
-  const std::vector<std::string> words = absl::StrSplit(start, ' ');
-  if (words.size() != 2 || !absl::SimpleAtoi(words[0], &epoch_) || !absl::SimpleAtoi(words[1], &first_step_))
-    return absl::InternalError(absl::StrCat("worker 0 starts at '", start, "'"));
-  if (team_.alone()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string places, team_.FromChief("places to start at", EncodePlaces(places_)));
-  ASSIGN_OR_RETURN(places_, DecodePlaces(places));
+absl::Status TrainRun::ShareStart(const absl::Status& restored) {
+  const std::string mine =
+      restored.ok()
+          ? absl::StrCat(
+                FormatNumbers({epoch_, first_step_, unvalidated_.has_value() ? *unvalidated_ + 1 : 0,
+                               best_.has_value() ? best_epoch_ + 1 : 0, std::bit_cast<uint64_t>(best_.value_or(0))}),
+                "\n", EncodePlaces(places_))
+          : absl::StrCat(kError, restored.message());
+  const absl::StatusOr<std::string> start = team_.FromChief(kStartAt, mine);
+  RETURN_IF_ERROR(restored);
+  RETURN_IF_ERROR(start.status());
+  if (start->starts_with(kError))
+    return absl::AbortedError(absl::StrCat("worker 0: ", start->substr(sizeof kError - 1)));
+  const size_t line = std::min(start->find('\n'), start->size() - 1);
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ParseNumbers(start->substr(0, line), 5));
+  ASSIGN_OR_RETURN(places_, DecodePlaces(std::string_view(*start).substr(line + 1)));
+  epoch_ = numbers[0];
+  first_step_ = numbers[1];
+  if (!team_.chief()) return absl::OkStatus();
+  if (numbers[2] > 0) unvalidated_ = numbers[2] - 1;
+  TakeBest(numbers[3], numbers[4]);
   return absl::OkStatus();
 }
 
@@ -132,6 +174,12 @@ absl::Status TrainRun::TakePlace() {
   position_ = mine->second.position;
   restored_meter_ = mine->second.meter;
   return absl::OkStatus();
+}
+
+void TrainRun::TakeBest(uint64_t epoch_and_one, uint64_t bits) {
+  if (epoch_and_one == 0) return;
+  best_epoch_ = epoch_and_one - 1;
+  best_ = std::bit_cast<double>(bits);
 }
 
 // Fills the model from an earlier run's save, or from the one to start with.
@@ -221,9 +269,34 @@ void TrainRun::SayMemory() const {
               << " distinct ids";
 }
 
+// A worker in the place of one that died goes on in the epoch that the others are in, at the batch that the servers
+// have not seen; of the meetings that are over it gets the answers.
+absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ComeBack(uint64_t epochs) {
+  const client::Standing* const standing = team_.standing();
+  if (standing == nullptr) return AfterEpoch::kGoOn;
+  AfterEpoch next = AfterEpoch::kGoOn;
+  for (uint64_t done = epochs; done > epoch_; --done) {
+    if (!team_.Met(StepsOfEpoch(done - 1))) continue;
+    ASSIGN_OR_RETURN(next, ValidateTogether(absl::StrCat("epoch ", done - 1), done - 1));
+    ASSIGN_OR_RETURN(first_step_, team_.Most(StepsOfEpoch(done - 1), 0));
+    epoch_ = done;
+    position_ = {};
+    restored_meter_.clear();
+    break;
+  }
+  began_at_ = position_.low + static_cast<uint64_t>(std::popcount(position_.window));
+  if (standing->position.pass == epoch_) position_ = standing->position;
+  LOG(INFO) << "in the place of the worker at " << standing->before << ": goes on in epoch " << epoch_ << " at batch "
+            << position_.low << "; what that one had counted of the epoch's metrics is lost";
+  return next;
+}
+
 absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
   const auto epochs = static_cast<uint64_t>(job_.run.runner.epochs);
   ASSIGN_OR_RETURN(AfterEpoch next, ValidateTogether("the epoch resumed after", unvalidated_));
+  if (next == AfterEpoch::kGoOn) {
+    ASSIGN_OR_RETURN(next, ComeBack(epochs));
+  }
   if (epoch_ >= epochs && next != AfterEpoch::kStopped)
     reporter_.Note(absl::StrCat("nothing to train: ", epoch_, " of ", epochs, " epochs are done"));
   for (; epoch_ < epochs && next == AfterEpoch::kGoOn; ++epoch_) {
@@ -233,6 +306,8 @@ absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
     restored_meter_.clear();
     if (progress_ != nullptr) progress_->BeginEpoch(epoch_);
     if (checkpoint_ != nullptr) checkpoint_->BeginEpoch(epoch_);
+    if (began_at_.has_value()) RETURN_IF_ERROR(checkpoint_->ComeBack(*began_at_, Here(position_, Meter::kSmall)));
+    began_at_.reset();
     ASSIGN_OR_RETURN(const train::PassEnd end,
                      trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, position_, first_step_, *this));
     if (progress_ != nullptr) progress_->EndEpoch();
@@ -240,7 +315,7 @@ absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
     if (stopped) return team_.alone() ? StopAlone(end) : StopTogether(end);
     RETURN_IF_ERROR(FinishEpoch(end));
     ASSIGN_OR_RETURN(next, ValidateTogether(absl::StrCat("epoch ", epoch_), epoch_));
-    ASSIGN_OR_RETURN(first_step_, team_.Most(absl::StrCat("steps of epoch ", epoch_), first_step_ + end.position.low));
+    ASSIGN_OR_RETURN(first_step_, team_.Most(StepsOfEpoch(epoch_), first_step_ + end.position.low));
     position_ = {};
   }
   return next == AfterEpoch::kStopped ? StopUnvalidated() : RunEnd::kFinished;
@@ -320,10 +395,11 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
     LOG(WARNING) << skipped << " row gradients so far held NaN or Inf and were skipped (runner.nan_policy)";
   absl::Status saved;
   if (checkpoint_ != nullptr) saved = checkpoint_->Finish();
-  if (team_.chief() && saved.ok())
+  const std::string meeting = absl::StrCat("saved epoch ", epoch_);
+  if (team_.chief() && saved.ok() && !team_.Met(meeting))
     saved = base::Annotate(root_->SaveEpoch(epoch_, job_.store(), StateAt(end.position, table::EpochState::kFinished)),
                            absl::StrCat("saving epoch ", epoch_));
-  RETURN_IF_ERROR(team_.AllWell(absl::StrCat("saved epoch ", epoch_), saved));
+  RETURN_IF_ERROR(team_.AllWell(meeting, saved));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
   if (checkpoint_ != nullptr) checkpoint_->Saved();
@@ -343,12 +419,18 @@ void TrainRun::SayProfile(const data::Progress& progress, double seconds) {
 // it validates it (again), and goes on as if there had been no stop.
 absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ValidateTogether(const std::string& name,
                                                                 std::optional<uint64_t> epoch) {
+  const std::string meeting = absl::StrCat("validated ", name);
   AfterEpoch mine = AfterEpoch::kGoOn;
-  if (epoch.has_value() && validation_.dataset != nullptr) {
+  if (epoch.has_value() && validation_.dataset != nullptr && !team_.Met(meeting)) {
     ASSIGN_OR_RETURN(mine, Validate(*epoch));
   }
-  ASSIGN_OR_RETURN(const uint64_t all, team_.Most(absl::StrCat("validated ", name), static_cast<uint64_t>(mine)));
-  return static_cast<AfterEpoch>(all);
+  ASSIGN_OR_RETURN(
+      const std::string answer,
+      team_.FromChief(meeting, FormatNumbers({static_cast<uint64_t>(mine), best_.has_value() ? best_epoch_ + 1 : 0,
+                                              std::bit_cast<uint64_t>(best_.value_or(0))})));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ParseNumbers(answer, 3));
+  if (team_.chief()) TakeBest(numbers[1], numbers[2]);
+  return static_cast<AfterEpoch>(std::min<uint64_t>(numbers[0], static_cast<uint64_t>(AfterEpoch::kStopped)));
 }
 
 absl::StatusOr<TrainRun::AfterEpoch> TrainRun::Validate(uint64_t epoch) {

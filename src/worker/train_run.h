@@ -42,11 +42,14 @@ class TrainRun : private train::PassObserver {
 
   absl::Status Open();
   absl::Status OpenRoot();
+  table::OpenMode RootMode() const;
   absl::Status Start();
   absl::Status Restore();
   absl::Status RestorePlaces(const table::RunState& run, const std::string& folder);
-  absl::Status ShareStart();
+  absl::Status ShareStart(const absl::Status& restored);
   absl::Status TakePlace();
+  absl::StatusOr<AfterEpoch> ComeBack(uint64_t epochs);
+  void TakeBest(uint64_t epoch_and_one, uint64_t bits);
   absl::Status WarmStart();
   absl::StatusOr<RunEnd> RunEpochs();
   absl::StatusOr<RunEnd> StopAlone(const train::PassEnd& end);
@@ -86,6 +89,7 @@ class TrainRun : private train::PassObserver {
   uint64_t first_step_ = 0;  // of the epoch
   WorkerPlaces places_;      // that a job resumes at in the middle of an epoch
   base::DataPosition position_;
+  std::optional<uint64_t> began_at_;  // of a worker in the place of one that died: batches of the epoch's save
   std::unique_ptr<train::PassMeter> meter_;
   std::string restored_meter_;
   std::optional<uint64_t> unvalidated_;  // the epoch whose save the run resumes from

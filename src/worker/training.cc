@@ -11,6 +11,9 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Start(fleet::Fleet& fleet, c
   TrainingOptions made = options;
   made.worker.tables = TablesOf(model.spec(), options.optimizer, options.seed);
   made.worker.cancelled = [stop = options.stop, cancelled = options.worker.cancelled] { return stop() || cancelled(); };
+  if (options.worker.on_loss == fleet::OnLoss::kAwait)
+    return absl::UnimplementedError(
+        "OnLoss::kAwait: a program of one's own cannot take the place of a worker that died yet; regatta train can");
   RETURN_IF_ERROR(fleet.InitWorker(made.worker));
   return std::unique_ptr<Training>(new Training(fleet, model, made));
 }

@@ -123,10 +123,18 @@ class Ledger(Process):
                      self.acks, "--incarnation", 1000 + rank, *ground.credentials, *args]
         super().__init__(ground, name or f"ledger{rank}", self.args, env)
 
+    def start_again(self, ground):
+        """Another process in the place of this one, which was killed."""
+        self.args[self.args.index("--incarnation") + 1] += 100
+        super(Ledger, self).__init__(ground, self.name, self.args)
+
     def acknowledged(self):
         return self.acks.read_bytes().count(b"\n") if self.acks.exists() else 0
 
     def stop(self):
+        end = time.monotonic() + PATIENCE  # one that has just been started does not know the signal yet
+        while self.running() and "init rpc client" not in self.log() and time.monotonic() < end:
+            time.sleep(0.01)
         self.popen.send_signal(signal.SIGTERM)
 
     def count(self, seconds=PATIENCE):

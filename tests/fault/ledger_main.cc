@@ -1,7 +1,9 @@
 // One worker of a job whose pushes can be counted afterwards. In async every (rank, number) has rows of its own, pushed
 // once with a gradient that makes them exactly 1, and once added to: 0 is lost, 2 was done twice. In sync all workers
 // push the same rows step after step, and every pull must see exactly the steps before it. A dense parameter grows by
-// 1 with every push. What is acknowledged goes to a file of the worker's own, outside of the fault's path.
+// 1 with every push. What is acknowledged goes to a file of the worker's own, outside of the fault's path. With
+// --on_loss await a ledger that was killed is started again with another incarnation, and goes on where the servers say
+// that its rank stands; nothing is added to then.
 // SIGTERM ends the pushes; then the workers meet, and each reads its rows back.
 #include <fcntl.h>
 #include <glog/logging.h>
@@ -47,9 +49,11 @@ struct Args {
   std::string mode = "async";
   std::string ack;
   std::string acks;
+  std::string on_loss = "fail";
   uint64_t incarnation = 0;
   double wait = 60;
   double pause = 0;
+  double linger = 0;
   bool check = false;
   cluster::CredentialFiles credentials;
 };
@@ -71,10 +75,15 @@ absl::StatusOr<std::string> Parse(int argc, const char* const* argv, Args& args)
       ->capture_default_str();
   app.add_option("--mode", args.mode)->check(CLI::IsMember({"async", "sync"}))->capture_default_str();
   app.add_option("--ack", args.ack, "memory, logged, synced; the server's default otherwise");
+  app.add_option("--on_loss", args.on_loss, "what becomes of the job when a worker dies")
+      ->check(CLI::IsMember({"fail", "await"}))
+      ->capture_default_str();
   app.add_option("--acks", args.acks, "file that gets a line for every acknowledged push")->required();
   app.add_option("--incarnation", args.incarnation, "of this worker; the process id otherwise");
   app.add_option("--wait", args.wait, "seconds for a server that is away")->capture_default_str();
   app.add_option("--pause", args.pause, "seconds between pushes")->capture_default_str();
+  app.add_option("--linger", args.linger, "seconds before the goodbye, in which it may be killed")
+      ->capture_default_str();
   app.add_flag("--check", args.check, "push nothing: read back what the file of acknowledgements tells of; async");
   cluster::AddCredentialOptions(app, args.credentials);
   ASSIGN_OR_RETURN(const std::string help, base::ParseWords(app, argc, argv));
@@ -93,7 +102,8 @@ client::ClientOptions OptionsOf(const Args& args) {
   options.job.set_workers(args.workers);
   options.job.set_sparse_lanes(args.lanes);
   options.job.set_nan_policy("abort");
-  options.job.set_on_worker_loss("fail");
+  options.job.set_on_worker_loss(args.on_loss);
+  if (args.on_loss == "await") options.job.set_worker_wait(60);
   options.job.set_ack(args.ack);
   options.wait_timeout = std::chrono::duration<double>(args.wait);
   // A gradient of -1 at a learning rate of 1 adds 1.
@@ -111,6 +121,8 @@ client::ClientOptions OptionsOf(const Args& args) {
   options.tables.dense.rule = rule;
   return options;
 }
+
+std::string LeftFile(const Args& args) { return args.acks + ".left"; }
 
 // A line for every acknowledged push, which is there when this process is killed.
 class AckFile {
@@ -196,7 +208,9 @@ class Ledger {
     return keys;
   }
   void SendAsync(uint64_t number, client::Call& call);
-  bool GoesOn() const { return stopped == 0 && pushes_ < args_.count; }
+  bool GoesOn() const { return stopped == 0 && pushes_ < args_.count && !client_.standing().Met("pushed"); }
+  // Whether what was acknowledged is added to besides; an addition names no batch, and would be done again.
+  bool adds() const { return args_.on_loss == "fail"; }
   // The pushes of every worker, when all are done.
   absl::StatusOr<std::vector<uint64_t>> Meet(const std::string& name, uint64_t pushes);
   absl::Status ReadBack(std::span<const base::Key> keys, base::StepKind kind, uint64_t step, std::vector<float>* pushed,
@@ -223,12 +237,13 @@ void Ledger::SendAsync(uint64_t number, client::Call& call) {
   }
   const base::DenseGrad dense{0, dense_grad_};
   base::StepGrads grads;
-  grads.step = number;
+  grads.step = grads.batch = number;
   grads.samples = 1;
   grads.tables = {&tables[0], 1};
   grads.dense = {&dense, 1};
   client_.Push(grads, call);
   client_.PushDense(grads, call);
+  if (!adds()) return;
   client_.Add({&tables[1], 1}, call);
   client_.AddDense(dense_difference_, call);
 }
@@ -247,6 +262,10 @@ absl::Status Ledger::RunAsync() {
   };
   while (GoesOn()) {
     if (flight.size() >= args_.in_flight) RETURN_IF_ERROR(take());
+    if (client_.standing().position.Contains(pushes_)) {
+      ++pushes_;
+      continue;
+    }
     flight.push_back(std::make_unique<Push>());
     flight.back()->number = pushes_++;
     SendAsync(flight.back()->number, flight.back()->call);
@@ -254,20 +273,22 @@ absl::Status Ledger::RunAsync() {
   }
   while (!flight.empty()) RETURN_IF_ERROR(take());
   ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("pushed", pushes_));
+  pushes_ = all[args_.rank];
   std::vector<uint64_t> numbers(pushes_);
   std::iota(numbers.begin(), numbers.end(), 0);
   RETURN_IF_ERROR(CheckPushes(numbers, true));
   const uint64_t total = std::accumulate(all.begin(), all.end(), uint64_t{0});
-  RETURN_IF_ERROR(CheckDense(total, total, true));
+  RETURN_IF_ERROR(CheckDense(total, total, adds()));
   return Meet("checked", 0).status();
 }
 
 absl::Status Ledger::RunSync() {
   client::Call call, pushes;
-  client_.BeginPass({0, 0, base::StepKind::kTrain}, call);
+  client_.BeginPass({0, 0, base::StepKind::kTrain}, {}, call);
   RETURN_IF_ERROR(call.Wait());
   std::vector<float> pushed, dense_values(kDense);
-  for (; GoesOn(); ++pushes_) {
+  const uint64_t first = client_.standing().position.low;
+  for (pushes_ = first; GoesOn(); ++pushes_) {
     const uint64_t step = pushes_;
     const std::vector<base::Key> keys = KeysOf(0, step % kGroups);
     client_.PullDense({0, step, base::StepKind::kTrain}, dense_values, call);
@@ -276,14 +297,14 @@ absl::Status Ledger::RunSync() {
     for (const float value : pushed) count_.Add(value, step / kGroups);
     for (size_t i = 0; i < kDense; i += 2) count_.Add(dense_values[i], step);
     RETURN_IF_ERROR(pushes.Wait());
-    if (step > 0) RETURN_IF_ERROR(acks_.Note(step - 1));
+    if (step > first) RETURN_IF_ERROR(acks_.Note(step - 1));
     const base::GroupedKeys grouped(keys);
     base::TableGrads table;
     table.keys = grouped.view();
     table.grads = {minus_ones_.data(), args_.dim, args_.dim};
     const base::DenseGrad dense{0, dense_grad_};
     base::StepGrads grads;
-    grads.step = step;
+    grads.step = grads.batch = step;
     grads.samples = 1;
     grads.tables = {&table, 1};
     grads.dense = {&dense, 1};
@@ -291,6 +312,9 @@ absl::Status Ledger::RunSync() {
     client_.PushDense(grads, pushes);
     if (args_.pause > 0) usleep(static_cast<useconds_t>(args_.pause * 1e6));
   }
+  RETURN_IF_ERROR(pushes.Wait());
+  // Who has left a pass brings no more of it, not even after a kill.
+  if (args_.on_loss == "await") RETURN_IF_ERROR(base::WriteFileAtomically(LeftFile(args_), ""));
   client_.LeavePass({0, pushes_, base::StepKind::kTrain}, pushes);
   RETURN_IF_ERROR(pushes.Wait());
   ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("pushed", pushes_));
@@ -359,9 +383,10 @@ absl::Status Ledger::CheckPushes(const std::vector<uint64_t>& numbers, bool ackn
     keys.insert(keys.end(), more.begin(), more.end());
     if (keys.size() < kCheckKeys && i + 1 < numbers.size()) continue;
     RETURN_IF_ERROR(ReadBack(keys, base::StepKind::kInfer, 0, &pushed, &added));
-    count_.rows += 2 * keys.size();
-    for (const std::vector<float>* values : {&pushed, &added})
-      for (const float value : *values) count_.Add(value, 1, acknowledged);
+    count_.rows += (adds() ? 2 : 1) * keys.size();
+    for (const float value : pushed) count_.Add(value, 1, acknowledged);
+    if (adds())
+      for (const float value : added) count_.Add(value, 1, acknowledged);
     keys.clear();
   }
   return absl::OkStatus();
@@ -398,6 +423,7 @@ int Main(int argc, char** argv) {
     return 0;
   }
   signal(SIGTERM, [](int) { stopped = 1; });
+  if (base::Exists(LeftFile(args))) stopped = 1;
   auto acks = AckFile::Open(args.acks);
   if (!acks.ok()) return Fail(acks.status(), kUsage);
   client::ClientOptions options = OptionsOf(args);
@@ -409,6 +435,7 @@ int Main(int argc, char** argv) {
   Ledger ledger(args, **client, *std::move(acks));
   const absl::Status status = args.check ? ledger.Check() : args.mode == "sync" ? ledger.RunSync() : ledger.RunAsync();
   if (!status.ok()) _exit(Fail(status, kJobFailed));  // no goodbye: the servers would forget the job
+  if (args.linger > 0) usleep(static_cast<useconds_t>(args.linger * 1e6));
   (*client)->Goodbye(absl::OkStatus());
   uint64_t reconnects = 0;
   for (int server = 0; server < (*client)->servers(); ++server)

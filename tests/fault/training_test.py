@@ -1,4 +1,4 @@
-"""A training job whose servers are killed saves what the undisturbed one saves."""
+"""A training job whose processes are killed saves what the undisturbed one saves."""
 import random
 import unittest
 
@@ -8,6 +8,12 @@ import trials
 class TrainingTest(unittest.TestCase):
     def test_the_save_of_a_disturbed_job_is_equal_byte_by_byte(self):
         self.assertGreaterEqual(trials.training(random.Random(1), 1)["kills"], 1)
+
+    def test_the_save_of_a_job_whose_workers_and_servers_are_killed_is_equal_byte_by_byte(self):
+        self.assertGreaterEqual(trials.training_workers(random.Random(3), 4, trials.SHAPES[0])["kills"], 4)
+
+    def test_workers_killed_between_many_small_epochs_meet_and_save_as_if_they_had_not_been(self):
+        self.assertGreaterEqual(trials.training_workers(random.Random(4), 4, trials.SHAPES[1])["kills"], 4)
 
 
 if __name__ == "__main__":

@@ -137,6 +137,37 @@ def kill_large(rng, cycles):
                 ledger=("--keys", 9000, "--dim", 512, "--lanes", 1, "--in_flight", 2, "--pause", 0.3))
 
 
+def worker_kill(rng, cycles, mode=None, ledger=None):
+    """Workers are killed with -9 under load, at random moments, and started again; servers, too."""
+    mode = mode or rng.choice(["async", "sync"])
+    with Ground() as ground:
+        job = Job(ground, rng.choice([1, 2, 3]), rng.choice([1, 2, 3]), mode, log_limit=rng.choice([None, 1]),
+                  ledger=(*(ledger or draw_ledger(rng, mode)), "--on_loss", "await", "--linger", 3))
+        job.begins()
+        made = Count(kills=0)
+        for cycle in range(cycles):
+            if rng.random() < 0.8:
+                job.moves(rng.randint(1, 50))
+            if cycle == cycles - 1 and cycles > 1:
+                job.stop()  # the last one falls into what comes after the pushes
+            time.sleep(rng.choice([0, rng.uniform(0, 0.05), rng.uniform(0, 0.5)]))
+            if cycle < cycles - 1 and rng.random() < 0.3:
+                job.moves(1)  # a worker that connects does not wait for a server that goes away
+                server = rng.choice(job.servers)
+                server.kill()
+                made.add({"kills": 1})
+                server.start()
+                continue
+            for killed in rng.sample(job.ledgers, rng.randint(1, len(job.ledgers))):
+                killed.kill()
+                made.add({"kills": 1})
+                time.sleep(rng.choice([0, 0, rng.uniform(0, 0.5)]))
+                killed.start_again(ground)
+        job.stop()
+        made.add(job.ends())
+        return made
+
+
 # A failpoint that a running job passes: its most hits before the crash, and what of the job it needs.
 SHORT_LOG = {"log_limit": 1, "ledger": ("--keys", 400)}  # checkpoints come often
 FAILPOINTS = {
@@ -489,7 +520,7 @@ class Training:
     def launch(self, save, *more, log_limit=None):
         command = [BIN / "regatta", "launch", "--server_num=2", "--worker_num=2", "--log_dir", f"log_{save}",
                    "--max_restarts", 1000, "--", "train", "-m", "config.yaml", "-o", "runner.split_file_list=True", "-o",
-                   "runner.sync_mode=sync", "-o", "runner.epochs=3", "-o", f"runner.model_save_path={save}", *more]
+                   "runner.sync_mode=sync", "-o", f"runner.model_save_path={save}", *more]
         return Process(self.ground, save, command, {"REGATTA_LOG_LIMIT": str(log_limit)} if log_limit else {})
 
     def dump(self, save):
@@ -497,28 +528,48 @@ class Training:
                               capture_output=True, check=True)
         return done.stdout
 
-    def servers(self, process):
-        """The process ids of the servers as they are now."""
+    def starts(self, process, role):
+        """The process ids of all that were started, by name; the last one is there now."""
         pids = {}
         for line in process.log().splitlines():
-            if begun := re.match(r"  (server \d+): pid (\d+)", line) or re.search(
-                    r"(server \d+) \(pid \d+\).*started again as pid (\d+)", line):
-                pids[begun[1]] = int(begun[2])
-        return list(pids.values())
+            if begun := re.match(rf"  ({role} \d+): pid (\d+)", line) or re.search(
+                    rf"({role} \d+) \(pid \d+\).*started again as pid (\d+)", line):
+                pids.setdefault(begun[1], []).append(int(begun[2]))
+        return pids
+
+    def settled(self, process, save):
+        """Whether the last worker that was started has connected: it would not wait for a server that goes away."""
+        for name, pids in self.starts(process, "worker").items():
+            log = (self.ground.folder / f"log_{save}" / f"workerlog.{name.split()[1]}").read_text()
+            if not re.search(rf"(?m) {pids[-1]} .*Communicator start", log):
+                return False
+        return True
 
 
-def training(rng, cycles):
+# How the epochs of a training job are: with many small ones most kills fall between them.
+SHAPES = (("-o", "runner.epochs=3"),
+          ("-o", "runner.epochs=15", "-o", "runner.train_batch_size=100", "-o", "runner.test_data_dir=train"),
+          ("-o", "runner.epochs=3", "-o", "runner.thread_num=3", "-o", "runner.lanes=2"),
+          ("-o", "runner.epochs=3", "-o", "runner.reader_type=InmemoryDataset", "-o", "runner.row_precision=bfloat16"))
+
+
+def training_workers(rng, cycles, shape=None):
+    """The same with workers killed, too: each goes on where it was."""
+    return training(rng, cycles, ("worker", "worker", "server"), shape or rng.choice(SHAPES))
+
+
+def training(rng, cycles, roles=("server",), shape=SHAPES[0]):
     """A job of `regatta launch` whose servers are killed now and then saves the bytes that the undisturbed one saves."""
     count = Count()
     with Ground() as ground:
         job = Training(ground)
-        straight = job.launch("straight")
+        straight = job.launch("straight", *shape)
         if straight.ends() != 0:
             raise Fault(f"the undisturbed job: {straight.log()[-1500:]}")
         expected = job.dump("straight")
         while count.get("kills", 0) < cycles:
             save = f"killed{count.get('jobs', 0)}"
-            process = job.launch(save, log_limit=rng.choice([None, 1]))
+            process = job.launch(save, *shape, log_limit=rng.choice([None, 1]))
             end = time.monotonic() + PATIENCE
             while "batch_id: 2" not in process.log():
                 if not process.running() or time.monotonic() > end:
@@ -526,9 +577,12 @@ def training(rng, cycles):
                 time.sleep(0.01)
             kills = 0
             while process.running() and kills < min(4, cycles):
-                pid = rng.choice(job.servers(process))
+                role = rng.choice(roles)
+                if role == "server" and len(roles) > 1 and not job.settled(process, save):
+                    time.sleep(0.01)
+                    continue
                 try:
-                    os.kill(pid, 9)
+                    os.kill(rng.choice(list(job.starts(process, role).values()))[-1], 9)
                     kills += 1
                 except ProcessLookupError:
                     pass
@@ -557,4 +611,5 @@ def spoiled(rng, cycles):
 
 
 TRIALS = {trial.__name__: trial
-          for trial in (kill, connecting, kill_sync, kill_large, failpoint, end, asleep, cut, delay, garble, training, damage, spoiled, disk_full)}
+          for trial in (kill, connecting, kill_sync, kill_large, worker_kill, failpoint, end, asleep, cut, delay, garble, training,
+                        training_workers, damage, spoiled, disk_full)}

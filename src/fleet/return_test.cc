@@ -1,0 +1,163 @@
+// Workers that die and come back, in one process: another worker takes the place of one that is in the middle of a
+// step.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <thread>
+
+#include "base/random.h"
+#include "fleet/testing/toy_model.h"
+#include "fleet/worker.h"
+#include "server/ps_server.h"
+#include "table/checkpoint/test_folder.h"
+
+namespace regatta::fleet {
+namespace {
+
+constexpr uint64_t kSteps = 120;
+
+// What rank's `steps` steps of pass 0 leave to do for `worker`.
+using Pass = std::function<absl::Status(comm::Communicator& comm, int rank, uint64_t step)>;
+
+absl::Status RunPass(Worker& worker, const Pass& pass) {
+  ASSIGN_OR_RETURN(comm::Communicator* const comm, worker.StartCommunicator(0));
+  const base::DataPosition done = worker.standing().position;
+  base::PassKeys keys;
+  keys.first_batch = done.low;
+  keys.window = done.window;
+  RETURN_IF_ERROR(comm->BeginPass(keys));
+  for (uint64_t step = 0; step < kSteps; ++step)
+    if (!done.Contains(step)) RETURN_IF_ERROR(pass(*comm, worker.rank(), step));
+  return comm->EndPass();
+}
+
+// Every rank is taken over `deaths` times, at moments that `seed` draws.
+ToyResult Disturb(const WorkerOptions& worker_options, const Pass& pass, int deaths, uint64_t seed) {
+  constexpr int kServers = 2, kWorkers = 2;
+  table::TestFolder folder;
+  std::vector<std::unique_ptr<server::PsServer>> servers;
+  WorkerOptions options = worker_options;
+  options.workers = kWorkers;
+  options.on_loss = OnLoss::kAwait;
+  options.wait_timeout = std::chrono::seconds(20);
+  for (int i = 0; i < kServers; ++i) {
+    server::ServerOptions serving;
+    serving.listen = {"127.0.0.1:0"};
+    serving.workers = kWorkers;
+    serving.data_dir = absl::StrCat(folder.path(), "/", i);
+    servers.push_back(server::PsServer::Start(serving).value());
+    options.servers.push_back({servers.back()->endpoints(), {}});
+  }
+  std::vector<std::thread> serving;
+  for (const auto& server : servers) serving.emplace_back([&server] { EXPECT_EQ(server->Wait(), absl::OkStatus()); });
+  ToyResult result;
+  const auto live = [&](int rank) -> absl::Status {
+    WorkerOptions mine = options;
+    mine.rank = rank;
+    base::Rng rng(seed * 100 + static_cast<uint64_t>(rank));
+    ASSIGN_OR_RETURN(std::unique_ptr<Worker> worker, Worker::Start(mine));
+    for (int life = 0; life < deaths; ++life) {
+      absl::Status end;
+      std::thread training([&] { end = RunPass(*worker, pass); });
+      std::this_thread::sleep_for(std::chrono::microseconds(rng.Below(60'000)));
+      auto next = Worker::Start(mine);
+      training.join();
+      RETURN_IF_ERROR(next.status());
+      EXPECT_TRUE(end.ok() || absl::IsFailedPrecondition(end)) << end;
+      EXPECT_TRUE((*next)->standing().returns());
+      worker = *std::move(next);
+    }
+    RETURN_IF_ERROR(RunPass(*worker, pass));
+    RETURN_IF_ERROR(worker->Barrier("trained"));
+    if (rank == 0) {
+      ASSIGN_OR_RETURN(result, ReadToy(worker->model()));
+    }
+    RETURN_IF_ERROR(worker->Barrier("read"));
+    worker->Stop(absl::OkStatus());
+    return absl::OkStatus();
+  };
+  std::vector<std::thread> workers;
+  for (int rank = 0; rank < kWorkers; ++rank)
+    workers.emplace_back([&, rank] { EXPECT_EQ(live(rank), absl::OkStatus()) << "worker " << rank; });
+  for (std::thread& thread : workers) thread.join();
+  if (::testing::Test::HasFailure())
+    for (const auto& server : servers) server->Stop();
+  for (std::thread& thread : serving) thread.join();
+  return result;
+}
+
+absl::Status ToyPass(comm::Communicator& comm, int rank, uint64_t step) {
+  return RunToyStep(comm, rank, step, 0, 0, 0);
+}
+
+// A row of its own for every step, and one that all steps share.
+absl::Status LedgerPass(comm::Communicator& comm, int rank, uint64_t step) {
+  const base::GroupedKeys grouped({kSharedKey, base::Key{1000} * static_cast<uint64_t>(rank + 1) + step});
+  const base::TableKeys keys = grouped.view();
+  base::StepRows rows;
+  RETURN_IF_ERROR(comm.Pull({.step = step, .thread = 0, .kind = base::StepKind::kTrain, .tables = {&keys, 1}}, &rows));
+  const std::vector<float> ones(3, -1.0f);
+  base::TableGrads table;
+  table.keys = keys;
+  table.grads = {ones.data(), 1, 1};
+  const base::DenseGrad piece{0, ones};
+  base::StepGrads grads;
+  grads.step = grads.batch = step;
+  grads.samples = 1;
+  grads.tables = {&table, 1};
+  grads.dense = {&piece, 1};
+  return comm.Commit(grads);
+}
+
+TEST(Return, SyncIsWhatItIsUndisturbedToTheBit) {
+  WorkerOptions options;
+  options.mode = Mode::kSync;
+  options.sparse_lanes = 2;
+  options.tables = ToyTables("adam");
+  const ToyResult want = Disturb(options, ToyPass, 0, 0);
+  ASSERT_FALSE(want.rows.empty());
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const ToyResult got = Disturb(options, ToyPass, 6, seed);
+    EXPECT_EQ(got.rows, want.rows) << seed;
+    EXPECT_EQ(got.dense, want.dense) << seed;
+  }
+}
+
+TEST(Return, AsyncPushesEveryBatchOnce) {
+  WorkerOptions options;
+  options.mode = Mode::kAsync;
+  options.sparse_lanes = 2;
+  options.tables = LedgerTables();
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const ToyResult got = Disturb(options, LedgerPass, 6, seed);
+    EXPECT_EQ(got.rows.size(), 2 * kSteps + 1);
+    for (const auto& [key, row] : got.rows)
+      EXPECT_EQ(row[0], key == kSharedKey ? 2.0f * kSteps : 1.0f) << "key " << key << ", seed " << seed;
+  }
+}
+
+TEST(Return, HalfAsyncPushesEveryGroupOnce) {
+  WorkerOptions options;
+  options.mode = Mode::kHalfAsync;
+  options.half_async_merge = 4;
+  options.tables = LedgerTables();
+  const ToyResult want = Disturb(options, LedgerPass, 0, 0);
+  ASSERT_FALSE(want.rows.empty());
+  for (uint64_t seed = 1; seed <= 3; ++seed) EXPECT_EQ(Disturb(options, LedgerPass, 6, seed).rows, want.rows) << seed;
+}
+
+TEST(Return, WithoutALogTheServersRefuseIt) {
+  auto server = server::PsServer::Start({.listen = {"127.0.0.1:0"}, .workers = 1}).value();
+  WorkerOptions options;
+  options.servers.push_back({server->endpoints(), {}});
+  options.tables = ToyTables("adam");
+  options.on_loss = OnLoss::kAwait;
+  const auto worker = Worker::Start(options);
+  EXPECT_EQ(worker.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(worker.status().message().find("--data_dir"), std::string::npos) << worker.status();
+  server->Stop();
+  server->Wait().IgnoreError();
+}
+
+}  // namespace
+}  // namespace regatta::fleet

@@ -1,0 +1,315 @@
+// A worker that comes back as another process: what servers tell it, answer it, and refuse the one before.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/grouped_keys.h"
+#include "server/hosted_job.h"
+#include "server/journal.h"
+#include "server/keeper.h"
+#include "server/lane_session.h"
+#include "server/local_saves.h"
+#include "table/checkpoint/test_folder.h"
+
+namespace regatta::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kSparseLane = 0;
+constexpr int kDenseLane = 1;
+constexpr base::Key kKeys = 8;  // 0 … 7 are pulled
+
+JobSpec Spec(Mode mode, int workers) {
+  JobSpec spec;
+  spec.mode = mode;
+  spec.workers = workers;
+  spec.loss_policy = LossPolicy::kAwait;
+  table::SparseTableConfig sparse;
+  sparse.name = "t";
+  sparse.dim = 1;
+  sparse.rule.name = "adagrad";
+  spec.tables.sparse.push_back(sparse);
+  spec.tables.dense.rule.name = "adam";
+  spec.tables.dense.parameters = {{"w", {3}, {}}};
+  return spec;
+}
+
+// A server, and workers whose processes are told apart by their incarnations.
+class Job {
+ public:
+  Job(const std::string& folder, const JobSpec& spec) {
+    journal_ = Journal::Open(folder).value();
+    std::unique_ptr<TableShare> tables = TableShare::Create(spec.tables, {0, 1}).value();
+    ps::ServerState state;
+    if (journal_->entries().empty()) {
+      ps::JournalEntry entry;
+      entry.mutable_job()->set_protocol(1);
+      EXPECT_TRUE(journal_->Write(entry).ok());
+    } else if (auto saved = LocalSaves(folder).LoadNewest(spec.tables, {0, 1}); saved.ok() && saved->has_value()) {
+      tables = std::move((*saved)->tables);
+      state = std::move((*saved)->state);
+    }
+    auto job = HostedJob::Create(spec, std::move(tables), journal_.get(), state);
+    EXPECT_TRUE(job.ok()) << job.status();
+    job_ = *std::move(job);
+  }
+  HostedJob& hosted() { return *job_; }
+  absl::Status Save() { return Keeper::Start(*job_, *journal_, {}).value()->Save(); }
+
+  void Join(int rank, uint64_t incarnation) {
+    EXPECT_EQ(job_->Admit({rank, incarnation, absl::StrCat("process ", incarnation)}).status(), absl::OkStatus());
+    now_[rank] = incarnation;
+  }
+  base::DataPosition Learnt(int rank, int lane) {
+    LaneSeat& seat = job_->seat(rank, lane);
+    base::MutexLock lock(seat.mu);
+    return seat.learnt;
+  }
+
+  struct Answer {
+    int code = 0;
+    std::string message;
+    std::vector<float> floats;
+  };
+  // Of the rank's present process, or of the one that `incarnation` names.
+  Answer Push(int rank, uint64_t batch, const std::map<base::Key, float>& grads, bool more = false,
+              uint64_t incarnation = 0) {
+    std::vector<base::Key> keys;
+    for (const auto& [key, grad] : grads) keys.push_back(key);
+    const base::GroupedKeys grouped(keys);
+    ps::FrameHeader header = Header(ps::PUSH, batch);
+    header.set_more(more);
+    AddSection(header, keys.size());
+    std::string body(reinterpret_cast<const char*>(grouped.keys().data()), keys.size() * sizeof(base::Key));
+    for (const base::Key key : grouped.keys()) Append(body, grads.at(key));
+    return Ask(rank, kSparseLane, header, body, incarnation);
+  }
+  Answer PushDense(int rank, std::vector<uint64_t> batches, float grad) {
+    ps::FrameHeader header = Header(ps::PUSH_DENSE, batches.back());
+    header.mutable_batches()->Assign(batches.begin(), batches.end());
+    std::string body;
+    for (int i = 0; i < 3; ++i) Append(body, grad);
+    return Ask(rank, kDenseLane, header, body, 0);
+  }
+  std::vector<float> Pull(int rank, uint64_t step) {
+    std::vector<base::Key> keys(kKeys);
+    for (base::Key key = 0; key < kKeys; ++key) keys[key] = key;
+    const base::GroupedKeys grouped(keys);
+    ps::FrameHeader header = Header(ps::PULL, step);
+    header.clear_batches();
+    AddSection(header, kKeys);
+    const std::string body(reinterpret_cast<const char*>(grouped.keys().data()), kKeys * sizeof(base::Key));
+    const Answer answer = Ask(rank, kSparseLane, header, body, 0);
+    EXPECT_EQ(answer.code, 0) << answer.message;
+    return answer.floats;
+  }
+  Answer PullDense(int rank, uint64_t step) {
+    ps::FrameHeader header = Header(ps::PULL_DENSE, step);
+    header.clear_batches();
+    return Ask(rank, kDenseLane, header, "", 0);
+  }
+
+ private:
+  static ps::FrameHeader Header(ps::Verb verb, uint64_t step) {
+    ps::FrameHeader header;
+    header.set_verb(verb);
+    header.set_step(step);
+    header.set_samples(1);
+    header.add_batches(step);
+    return header;
+  }
+  static void AddSection(ps::FrameHeader& header, size_t keys) {
+    ps::Section* section = header.add_sections();
+    section->set_keys(static_cast<uint32_t>(keys));
+    section->set_width(1);
+  }
+  static void Append(std::string& body, float value) {
+    body.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  Answer Ask(int rank, int lane, ps::FrameHeader& header, const std::string& body, uint64_t incarnation) {
+    if (incarnation == 0) incarnation = now_[rank];
+    header.set_id(++ids_[{rank, lane, incarnation}]);
+    wire::FrameWriter writer(header, body.size());
+    writer.Append(body.data(), body.size());
+    grpc::ByteBuffer request = writer.Finish();
+    auto& session = sessions_[{rank, lane, incarnation}];
+    if (session == nullptr) session = std::make_unique<LaneSession>(*job_, Identity{rank, incarnation, "here"}, lane);
+    grpc::ByteBuffer reply = session->Answer(request);
+    wire::FrameReader frame(reply);
+    EXPECT_TRUE(frame.Open().ok());
+    Answer answer{frame.header().code(), frame.header().message(), {}};
+    answer.floats.resize(frame.body_left() / sizeof(float));
+    EXPECT_TRUE(frame.Read(answer.floats.data(), answer.floats.size() * sizeof(float)).ok());
+    return answer;
+  }
+
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<HostedJob> job_;
+  std::map<int, uint64_t> now_;
+  std::map<std::tuple<int, int, uint64_t>, uint64_t> ids_;
+  std::map<std::tuple<int, int, uint64_t>, std::unique_ptr<LaneSession>> sessions_;
+};
+
+class ReturnTest : public testing::Test {
+ protected:
+  std::unique_ptr<Job> Begin(Mode mode, int workers) {
+    spec_ = Spec(mode, workers);
+    auto job = std::make_unique<Job>(folder_.path(), spec_);
+    for (int rank = 0; rank < workers; ++rank) job->Join(rank, 1);
+    return job;
+  }
+  // As the server comes back after a kill.
+  void Restart(std::unique_ptr<Job>& job) {
+    job.reset();
+    job = std::make_unique<Job>(folder_.path(), spec_);
+  }
+
+  table::TestFolder folder_;
+  JobSpec spec_;
+};
+
+TEST_F(ReturnTest, ABatchThatTheLaneHasIsAnsweredAsDone) {
+  auto job = Begin(Mode::kAsync, 1);
+  for (uint64_t batch = 0; batch < 3; ++batch) EXPECT_EQ(job->Push(0, batch, {{1, 1.0f}}).code, 0);
+  const std::vector<float> before = job->Pull(0, 3);
+  job->Join(0, 2);
+  EXPECT_EQ(job->Learnt(0, kSparseLane), (base::DataPosition{0, 3, 0}));
+  EXPECT_EQ(job->Push(0, 2, {{1, 1.0f}}).code, 0);
+  EXPECT_EQ(job->Pull(0, 3), before);
+  Restart(job);
+  job->Join(0, 3);
+  EXPECT_EQ(job->Learnt(0, kSparseLane), (base::DataPosition{0, 3, 0}));
+  EXPECT_EQ(job->Push(0, 2, {{1, 1.0f}}).code, 0);
+  EXPECT_EQ(job->Pull(0, 3), before);
+  EXPECT_EQ(job->Push(0, 3, {{1, 1.0f}}).code, 0);
+  EXPECT_NE(job->Pull(0, 4), before) << "the next one is applied";
+}
+
+TEST_F(ReturnTest, WhatTheLaneHasIsInCheckpointsToo) {
+  auto job = Begin(Mode::kAsync, 1);
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}).code, 0);
+  EXPECT_EQ(job->Push(0, 2, {{1, 1.0f}}).code, 0) << "another thread's, which was faster";
+  ASSERT_EQ(job->Save(), absl::OkStatus());
+  Restart(job);
+  EXPECT_EQ(job->Learnt(0, kSparseLane), (base::DataPosition{0, 1, 2}));
+}
+
+TEST_F(ReturnTest, TheProcessBeforeIsRefused) {
+  auto job = Begin(Mode::kAsync, 1);
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}).code, 0);
+  const std::vector<float> before = job->Pull(0, 1);
+  job->Join(0, 2);
+  const Job::Answer answer = job->Push(0, 1, {{1, 1.0f}}, false, /*incarnation=*/1);
+  EXPECT_EQ(answer.code, static_cast<int>(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(answer.message, HasSubstr("process 2"));
+  EXPECT_EQ(job->Pull(0, 1), before);
+  Restart(job);
+  EXPECT_NE(job->Push(0, 1, {{1, 1.0f}}, false, /*incarnation=*/1).code, 0) << "after the server's return, too";
+}
+
+TEST_F(ReturnTest, APushOfSeveralFramesIsThereWholeOrNotAtAll) {
+  auto job = Begin(Mode::kAsync, 1);
+  const std::vector<float> before = job->Pull(0, 0);
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*more=*/true).code, 0);
+  EXPECT_EQ(job->Pull(0, 0), before);
+  ASSERT_EQ(job->Save(), absl::OkStatus());
+  Restart(job);
+  job->Join(0, 2);
+  EXPECT_EQ(job->Pull(0, 0), before);
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*more=*/true).code, 0);
+  EXPECT_EQ(job->Push(0, 0, {{2, 1.0f}}).code, 0);
+  const std::vector<float> once = job->Pull(0, 1);
+  job->Join(0, 3);
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*more=*/true).code, 0);
+  EXPECT_EQ(job->Push(0, 0, {{2, 1.0f}}).code, 0);
+  EXPECT_EQ(job->Pull(0, 1), once);
+}
+
+TEST_F(ReturnTest, ADensePushOfSeveralBatchesIsAnsweredAsDoneByAnyThatItHolds) {
+  auto job = Begin(Mode::kAsync, 1);
+  EXPECT_EQ(job->PushDense(0, {0, 1, 3}, 1).code, 0);
+  EXPECT_EQ(job->Learnt(0, kDenseLane), (base::DataPosition{0, 2, 2}));
+  const std::vector<float> once = job->PullDense(0, 4).floats;
+  job->Join(0, 2);
+  EXPECT_EQ(job->PushDense(0, {3}, 1).code, 0);
+  EXPECT_EQ(job->PullDense(0, 4).floats, once);
+  EXPECT_EQ(job->PushDense(0, {2}, 1).code, 0);
+  EXPECT_NE(job->PullDense(0, 4).floats, once);
+  EXPECT_NE(job->PushDense(0, {400}, 1).code, 0) << "a position holds a window of batches";
+}
+
+// The worker was killed in a step that this lane has applied and another has not.
+TEST_F(ReturnTest, AStepOfSyncIsComputedAgainFromTheRowsBeforeIt) {
+  auto job = Begin(Mode::kSync, 2);
+  const auto both = [&](uint64_t step) {
+    for (int rank = 0; rank < 2; ++rank) {
+      EXPECT_EQ(job->Push(rank, step, {{step, 1.0f}, {3, 0.5f}}).code, 0);
+      EXPECT_EQ(job->PushDense(rank, {step}, 0.5f).code, 0);
+    }
+  };
+  both(0);
+  const std::vector<float> rows = job->Pull(0, 1), dense = job->PullDense(0, 1).floats;
+  both(1);
+  const std::vector<float> next = job->Pull(0, 2), next_dense = job->PullDense(0, 2).floats;
+  EXPECT_NE(rows, next);
+  uint64_t incarnation = 2;
+  const auto repeat = [&] {
+    job->Join(1, incarnation++);
+    job->Join(0, incarnation++);
+    EXPECT_EQ(job->Pull(1, 1), rows);
+    EXPECT_EQ(job->PullDense(1, 1).floats, dense);
+    EXPECT_EQ(job->Push(1, 1, {{1, 1.0f}, {3, 0.5f}}).code, 0);
+    EXPECT_EQ(job->PushDense(1, {1}, 0.5f).code, 0);
+    EXPECT_EQ(job->Pull(1, 2), next);
+    EXPECT_EQ(job->PullDense(0, 2).floats, next_dense);
+  };
+  repeat();
+  Restart(job);
+  repeat();
+  ASSERT_EQ(job->Save(), absl::OkStatus());
+  Restart(job);
+  repeat();
+  EXPECT_NE(job->PullDense(1, 0).code, 0) << "the rows before step 0 are gone";
+  both(2);
+  EXPECT_EQ(job->Pull(0, 2), next) << "before step 2, as after step 1";
+}
+
+TEST_F(ReturnTest, APartThatIsStagedIsAnsweredAsDone) {
+  auto job = Begin(Mode::kSync, 2);
+  const std::vector<float> rows = job->Pull(0, 0);
+  EXPECT_EQ(job->Push(1, 0, {{1, 1.0f}}).code, 0);
+  for (const uint64_t incarnation : {2, 3}) {
+    ASSERT_EQ(job->Save(), absl::OkStatus());
+    Restart(job);
+    job->Join(0, 1);
+    job->Join(1, incarnation);
+    EXPECT_EQ(job->Learnt(1, kSparseLane), (base::DataPosition{0, 1, 0}));
+    EXPECT_EQ(job->Pull(1, 0), rows);
+    EXPECT_EQ(job->Push(1, 0, {{1, 1.0f}}).code, 0);
+  }
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}).code, 0);
+  EXPECT_NE(job->Pull(0, 1), rows);
+}
+
+TEST(Roster, AwaitsAWorkerThatIsLostAndEndsTheJobWhenItDoesNotComeBack) {
+  Roster roster(2, LossPolicy::kAwait, std::chrono::seconds(0));
+  ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
+  ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
+  roster.Lose(1, "test");
+  EXPECT_TRUE(roster.Expected(1));
+  EXPECT_EQ(roster.Check({1, 1, "b"}), absl::OkStatus()) << "it may have been slow only";
+  const auto returned = roster.Join({1, 2, "c"});
+  ASSERT_TRUE(returned.ok());
+  EXPECT_EQ(*returned, "b");
+  EXPECT_THAT(std::string(roster.Check({1, 1, "b"}).message()), HasSubstr("c"));
+  roster.LoseSilent(std::chrono::seconds(10));
+  EXPECT_EQ(roster.failure(), absl::OkStatus());
+  roster.Lose(1, "test");
+  roster.LoseSilent(std::chrono::seconds(10));
+  EXPECT_THAT(std::string(roster.failure().message()), HasSubstr("worker 1 (c"));
+}
+
+}  // namespace
+}  // namespace regatta::server
