@@ -7,12 +7,12 @@ from checkpoint_job import SYNC, CheckpointJob, main, steps
 
 class ResumeTest(CheckpointJob):
     def test_a_killed_job_goes_on_in_the_middle_of_the_epoch_with_any_number_of_servers(self):
-        self.make_job(files=2, copies=20)
+        self.make_job(files=2, copies=10)
         self.launch("straight", *SYNC)
         for servers in (2, 1):
             save = f"killed{servers}"
             self.kill_everything(save, *SYNC, *steps(10))
-            log = self.launch(save, *SYNC, *steps(10), "--resume", servers=servers)
+            log = self.launch(save, *SYNC, "--resume", servers=servers)
             self.assertRegex(log, r"resuming epoch 0 from .*checkpoint/0-\d+, \d+ batches of 2 workers into it")
             self.assertEqual(self.dump("straight"), self.dump(save))
             said = re.findall(r"(?m)^.*epoch: 0 done.*auc: *([0-9.]+)", log)
@@ -20,16 +20,16 @@ class ResumeTest(CheckpointJob):
             self.assertEqual(said, re.findall(r"(?m)^.*epoch: 0 done.*auc: *([0-9.]+)", straight))
 
     def test_the_other_modes_go_on_too(self):
-        self.make_job(files=2, copies=20)
+        self.make_job(files=2, copies=10)
         for mode in ("async", "half_async", "geo"):
-            args = ("-o", f"runner.sync_mode={mode}", "-o", "runner.geo_step=5", *steps(10))
-            self.kill_everything(mode, *args)
+            args = ("-o", f"runner.sync_mode={mode}", "-o", "runner.geo_step=5")
+            self.kill_everything(mode, *args, *steps(10))
             log = self.launch(mode, *args, "--resume")
             self.assertIn("resuming epoch 0", log)
             self.assertIn("epoch: 1 done", log)
 
     def test_another_number_of_workers_is_refused(self):
-        self.make_job(files=2, copies=20)
+        self.make_job(files=2, copies=10)
         self.kill_everything("killed", *SYNC, *steps(10))
         log = self.launch("killed", *SYNC, "--resume", workers=1, code=1)
         self.assertIn("was saved by 2 workers in the middle of epoch 0", log)
@@ -46,12 +46,12 @@ class ResumeTest(CheckpointJob):
         for point in points:
             save = point.partition("=")[0]
             self.launch(save, *SYNC, *steps(9), code=137, failpoints=point, servers=1)
-            log = self.launch(save, *SYNC, *steps(9), "--resume", servers=1)
+            log = self.launch(save, *SYNC, "--resume", servers=1)
             self.assertIn("resuming epoch 0 from", log, point)
             self.assertEqual(self.dump(save), want, point)
 
     def test_a_stopped_job_goes_on_where_it_was(self):
-        self.make_job(files=2, copies=20)
+        self.make_job(files=2, copies=10)
         for mode in ("sync", "async", "half_async", "geo"):
             args = ("-o", f"runner.sync_mode={mode}", "-o", "runner.geo_step=5", "-o", "runner.split_file_list=True",
                     "-o", f"runner.model_save_path={mode}")
