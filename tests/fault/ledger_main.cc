@@ -13,12 +13,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <numeric>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/command_line.h"
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/grouped_keys.h"
 #include "client/grpc_client.h"
@@ -430,6 +432,8 @@ int Main(int argc, char** argv) {
     return 0;
   }
   signal(SIGTERM, [](int) { stopped = 1; });
+  if (const char* failpoints = std::getenv("REGATTA_FAILPOINTS"); failpoints != nullptr)
+    if (const absl::Status armed = base::ArmFailpoints(failpoints); !armed.ok()) return Fail(armed, kUsage);
   auto acks = AckFile::Open(args.acks);
   if (!acks.ok()) return Fail(acks.status(), kUsage);
   client::ClientOptions options = OptionsOf(args);
