@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/strings/str_format.h"
+#include "base/failpoint.h"
 #include "table/accessor/accessor.h"
 #include "table/checkpoint/schema_json.h"
 #include "table/dense_table.h"
@@ -94,6 +95,15 @@ size_t AddSection(ps::FrameHeader& header, const base::TableKeys& keys, const Pi
 void AppendKeys(wire::FrameWriter& writer, const ps::FrameHeader& header, size_t section, const base::TableKeys& keys,
                 const Piece& piece) {
   wire::AppendKeys(writer, KeysOf(keys, piece), header.sections(static_cast<int>(section)).key_bytes());
+}
+
+// Where a worker may end when some lanes have its push and others have not.
+bool MaySend(Call& call) {
+  const absl::Status status = base::Failpoint("push.lane");
+  if (status.ok()) return true;
+  call.Expect(1);
+  call.Done(status);
+  return false;
 }
 
 std::string Describe(const ps::LoadedSave& save) {
@@ -320,6 +330,7 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
     const auto pieces =
         PiecesOfLane(tables, shards, [](const base::TableGrads& t) -> const base::TableKeys& { return t.keys; });
     const std::vector<std::vector<Piece>> frames = CutFrames(pieces, bytes);
+    if (!MaySend(call)) return;
     base::MutexLock together(lane.push_order());
     for (size_t f = 0; f < frames.size(); ++f) {
       header.clear_sections();
@@ -365,6 +376,7 @@ void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseG
     const wire::Range block = map_.DenseBlock(server, dense_size_);
     const size_t float_bytes = wire::FloatBytes(header.precision());
     const size_t bytes = static_cast<size_t>(block.size()) * float_bytes;
+    if (!MaySend(call)) return;
     call.Expect(1);
     lane(server, map_.dense_lane())
         .Send(

@@ -310,6 +310,7 @@ TEST(Environment, ValuesAreRangeCheckedAndNamed) {
       {kV2, "PADDLE_INIT_PSERVERS", {",", "127.0.0.1,127.0.0.1"}},
       {kFleetWorker, "REGATTA_SERVER_WAIT_TIMEOUT", {"0", "-1", "x", "inf", "nan", "1e9"}},
       {kFleetWorker, "REGATTA_INSECURE", {"maybe", "2"}},
+      {kFleetWorker, "REGATTA_WORKERS_RETURN", {"maybe", "2"}},
   };
   for (const auto& c : kCases)
     for (const char* bad : c.bad) EXPECT_THAT(ErrorOf(With(c.base, {{c.name, bad}})), HasSubstr(c.name)) << bad;

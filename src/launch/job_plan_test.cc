@@ -102,6 +102,26 @@ TEST(JobPlan, ANodeOutsideTheListsIsAnErrorThatSaysWhatItIs) {
               AllOf(HasSubstr("10.0.0.1:1"), HasSubstr("10.0.0.9"), HasSubstr("POD_IP")));
 }
 
+TEST(JobPlan, WorkersThatCanBeStartedAgainAreToldSo) {
+  LaunchArgs args;
+  args.server_num = args.worker_num = 1;
+  args.command = {"train", "-m", "c.yaml"};
+  const auto returns = [&] {
+    const JobPlan plan = PlanLocal(args, cluster::ParseEndpoints("127.0.0.1:11").value());
+    EXPECT_EQ(Read(plan.processes[1]).workers_return, args.workers_return());
+    return args.workers_return();
+  };
+  EXPECT_FALSE(returns());
+  args.max_restarts = 3;
+  EXPECT_FALSE(returns()) << "the servers keep no log";
+  args.data_dir = "d";
+  EXPECT_TRUE(returns());
+  args.command = {"c.yaml"};
+  EXPECT_TRUE(returns());
+  args.command = {"./own_program"};
+  EXPECT_FALSE(returns()) << "it may not know how to go on";
+}
+
 TEST(JobPlan, ATrustedNetworkIsPassedOn) {
   LaunchArgs args = Lists("10.0.0.1:1", "10.0.0.1:2");
   args.access.network = cluster::Network::kTrusted;

@@ -378,10 +378,12 @@ absl::StatusOr<RunEnd> TrainRun::StopUnvalidated() {
 // The first worker's meter becomes the job's.
 absl::Status TrainRun::MergeMeters() {
   if (team_.alone()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto meters, team_.Share(absl::StrCat("metrics of epoch ", epoch_), meter_->Serialize()));
+  const std::string meeting = absl::StrCat("metrics of epoch ", epoch_);
+  ASSIGN_OR_RETURN(const auto meters, team_.Share(meeting, meter_->Serialize()));
   if (!team_.chief()) return absl::OkStatus();
   for (const auto& [rank, meter] : meters)
-    if (rank != 0) RETURN_IF_ERROR(base::Annotate(meter_->Merge(meter), absl::StrCat("metrics of worker ", rank)));
+    if (rank != 0 || team_.Met(meeting))
+      RETURN_IF_ERROR(base::Annotate(meter_->Merge(meter), absl::StrCat("metrics of worker ", rank)));
   return absl::OkStatus();
 }
 

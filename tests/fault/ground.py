@@ -123,10 +123,10 @@ class Ledger(Process):
                      self.acks, "--incarnation", 1000 + rank, *ground.credentials, *args]
         super().__init__(ground, name or f"ledger{rank}", self.args, env)
 
-    def start_again(self, ground):
+    def start_again(self, ground, failpoints=""):
         """Another process in the place of this one, which was killed."""
         self.args[self.args.index("--incarnation") + 1] += 100
-        super(Ledger, self).__init__(ground, self.name, self.args)
+        super(Ledger, self).__init__(ground, self.name, self.args, {"REGATTA_FAILPOINTS": failpoints})
 
     def acknowledged(self):
         return self.acks.read_bytes().count(b"\n") if self.acks.exists() else 0

@@ -13,12 +13,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <numeric>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/command_line.h"
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/grouped_keys.h"
 #include "client/grpc_client.h"
@@ -208,7 +210,13 @@ class Ledger {
     return keys;
   }
   void SendAsync(uint64_t number, client::Call& call);
-  bool GoesOn() const { return stopped == 0 && pushes_ < args_.count && !client_.standing().Met("pushed"); }
+  // What the process before this one may have pushed down some lanes only goes down all of them, whoever says stop.
+  bool GoesOn() const {
+    if (pushes_ >= args_.count || left_ || client_.standing().Met("pushed")) return false;
+    const uint64_t under_way = args_.mode == "sync" ? 1 : base::DataPosition::kWindow;
+    const client::Standing& standing = client_.standing();
+    return stopped == 0 || (standing.returns() && pushes_ < standing.position.low + under_way);
+  }
   // Whether what was acknowledged is added to besides; an addition names no batch, and would be done again.
   bool adds() const { return args_.on_loss == "fail"; }
   // The pushes of every worker, when all are done.
@@ -223,6 +231,7 @@ class Ledger {
   AckFile acks_;
   std::vector<float> ones_, minus_ones_;
   std::vector<float> dense_grad_, dense_difference_;
+  const bool left_ = base::Exists(LeftFile(args_));  // a pass of sync, before this process
   uint64_t pushes_ = 0;
   Count count_;
 };
@@ -423,7 +432,8 @@ int Main(int argc, char** argv) {
     return 0;
   }
   signal(SIGTERM, [](int) { stopped = 1; });
-  if (base::Exists(LeftFile(args))) stopped = 1;
+  if (const char* failpoints = std::getenv("REGATTA_FAILPOINTS"); failpoints != nullptr)
+    if (const absl::Status armed = base::ArmFailpoints(failpoints); !armed.ok()) return Fail(armed, kUsage);
   auto acks = AckFile::Open(args.acks);
   if (!acks.ok()) return Fail(acks.status(), kUsage);
   client::ClientOptions options = OptionsOf(args);

@@ -16,6 +16,12 @@ class ReturnTest(unittest.TestCase):
         count = trials.worker_kill(random.Random(2), 8, "sync", ("--keys", 20, "--lanes", 2))
         self.assertGreaterEqual(count["kills"], 5)
 
+    def test_a_step_that_some_lanes_have_is_computed_again_from_the_same_rows(self):
+        self.assertEqual(trials.worker_half(random.Random(3), 6, "sync")["crashes"], 6)
+
+    def test_a_batch_that_some_lanes_have_is_pushed_to_the_others(self):
+        self.assertEqual(trials.worker_half(random.Random(4), 6, "async")["crashes"], 6)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -168,6 +168,29 @@ def worker_kill(rng, cycles, mode=None, ledger=None):
         return made
 
 
+def worker_half(rng, cycles, mode=None):
+    """Workers end when some lanes have their push and others have not."""
+    mode = mode or rng.choice(["async", "sync"])
+    with Ground() as ground:
+        job = Job(ground, rng.choice([1, 2, 3]), 2, mode,
+                  ledger=("--keys", 20, "--lanes", 2, "--in_flight", 4, "--on_loss", "await"))
+        job.begins()
+        made = Count(crashes=0)
+        for _ in range(cycles):
+            ledger = rng.choice(job.ledgers)
+            ledger.kill()
+            ledger.start_again(ground, f"push.lane=crash@{rng.randint(2, 60)}")
+            if ledger.ends() != -9:
+                raise Fault(f"{ledger.name} ended otherwise: {ledger.log()[-1500:]}")
+            made.add({"crashes": 1})
+            time.sleep(rng.choice([0, 0.1]))  # in which the others' parts may come
+            ledger.start_again(ground)
+            job.moves(1)
+        job.stop()
+        made.add(job.ends())
+        return made
+
+
 # A failpoint that a running job passes: its most hits before the crash, and what of the job it needs.
 SHORT_LOG = {"log_limit": 1, "ledger": ("--keys", 400)}  # checkpoints come often
 FAILPOINTS = {
@@ -611,5 +634,5 @@ def spoiled(rng, cycles):
 
 
 TRIALS = {trial.__name__: trial
-          for trial in (kill, connecting, kill_sync, kill_large, worker_kill, failpoint, end, asleep, cut, delay, garble, training,
-                        training_workers, damage, spoiled, disk_full)}
+          for trial in (kill, connecting, kill_sync, kill_large, worker_kill, worker_half, failpoint, end, asleep, cut, delay, garble,
+                        training, training_workers, damage, spoiled, disk_full)}
