@@ -70,14 +70,17 @@ void TeamCheckpoint::BeginEpoch(uint64_t epoch) {
 absl::Status TeamCheckpoint::ComeBack(uint64_t began_at, const WorkerPlace& mine) {
   if (!pace_.periodic()) return absl::OkStatus();
   since_meeting_ = since_cut_ = mine.batches() - std::min(began_at, mine.batches());
+  bool all_ended = false;
   const std::optional<uint64_t> last = worker_.standing().LastRound(Name());
   if (last.has_value()) {
     number_ = *last;
-    RETURN_IF_ERROR(Meet(Attendance::kPaused, mine).status());
+    ASSIGN_OR_RETURN(all_ended, Meet(Attendance::kPaused, mine));
   } else if (pace_.minutes > 0) {
     last_cut_ -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(60 * pace_.minutes));
   }
-  while (since_meeting_ > 0 && IsDue(0)) RETURN_IF_ERROR(Meet(Attendance::kPaused, mine).status());
+  while (!all_ended && since_meeting_ > 0 && IsDue(0)) {
+    ASSIGN_OR_RETURN(all_ended, Meet(Attendance::kPaused, mine));
+  }
   return absl::OkStatus();
 }
 

@@ -15,6 +15,9 @@ class TrainingTest(unittest.TestCase):
     def test_workers_killed_between_many_small_epochs_meet_and_save_as_if_they_had_not_been(self):
         self.assertGreaterEqual(trials.training_workers(random.Random(4), 4, trials.SHAPES[1])["kills"], 4)
 
+    def test_workers_killed_around_checkpoints_of_the_job_meet_again(self):
+        self.assertGreaterEqual(trials.training_workers(random.Random(5), 4, trials.SHAPES[4])["kills"], 4)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -114,7 +114,9 @@ def connecting(rng, cycles):
                 time.sleep(rng.uniform(0, 0.3))
                 rng.choice(job.servers).kill()
             end = time.monotonic() + PATIENCE
-            while any(ledger.running() for ledger in job.ledgers) and time.monotonic() < end:
+            going = True
+            while going and time.monotonic() < end:
+                going = any(ledger.running() for ledger in job.ledgers)  # before the look for who was killed, maybe late
                 for server in job.servers:
                     if not server.process.running() and server.process.popen.returncode == -9:
                         count.add({"kills": 1})
@@ -569,11 +571,14 @@ class Training:
         return True
 
 
-# How the epochs of a training job are: with many small ones most kills fall between them.
+# How the epochs of a training job are: with many small ones most kills fall between them; with checkpoints of the whole
+# job, by steps and by time, many fall into their meetings.
 SHAPES = (("-o", "runner.epochs=3"),
           ("-o", "runner.epochs=15", "-o", "runner.train_batch_size=100", "-o", "runner.test_data_dir=train"),
           ("-o", "runner.epochs=3", "-o", "runner.thread_num=3", "-o", "runner.lanes=2"),
-          ("-o", "runner.epochs=3", "-o", "runner.reader_type=InmemoryDataset", "-o", "runner.row_precision=bfloat16"))
+          ("-o", "runner.epochs=3", "-o", "runner.reader_type=InmemoryDataset", "-o", "runner.row_precision=bfloat16"),
+          ("-o", "runner.epochs=3", "-o", "runner.checkpoint_steps=3"),
+          ("-o", "runner.epochs=3", "-o", "runner.checkpoint_minutes=0.01"))
 
 
 def training_workers(rng, cycles, shape=None):
