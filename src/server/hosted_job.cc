@@ -72,6 +72,7 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
 absl::StatusOr<std::string> HostedJob::Admit(const Identity& worker) {
   ASSIGN_OR_RETURN(std::string before, roster_.Join(worker));
   Fence(worker);
+  if (!before.empty()) rendezvous_.Forget(worker.rank);
   return before;
 }
 

@@ -7,7 +7,7 @@
 namespace regatta::server {
 namespace {
 
-constexpr std::chrono::milliseconds kLook(100);
+constexpr std::chrono::milliseconds kKeeperLook(100);
 constexpr std::chrono::seconds kAfterFailure(30);
 // The log holds what came since the last checkpoint of the older chain, and what comes while one is written.
 uint64_t Intervals(const KeeperOptions& options) { return options.chain + 2; }
@@ -41,14 +41,14 @@ Keeper::~Keeper() {
 
 void Keeper::Run() {
   uint64_t begin = 0;  // what the log came to when it was made short
-  std::chrono::nanoseconds wait = kLook;
+  std::chrono::nanoseconds wait = kKeeperLook;
   while (true) {
     {
       base::MutexLock lock(mu_);
       if (!stopping_) changed_.WaitFor(mu_, wait);
       if (stopping_) return;
     }
-    wait = kLook;
+    wait = kKeeperLook;
     if (journal_.logged() - begin < options_.log_bytes / Intervals(options_)) continue;
     const uint64_t before = journal_.logged();
     if (const absl::Status saved = Save(); saved.ok()) {

@@ -31,7 +31,7 @@ constexpr char kTerm[] = "term-";
 constexpr char kOwner[] = "/OWNER";
 constexpr size_t kMaxOwnerBytes = 4096;
 constexpr double kPatience = 1.5;  // leases that a silent holder is given: clocks need not run alike
-constexpr std::chrono::milliseconds kLook(20);
+constexpr std::chrono::milliseconds kLeaseLook(20);
 constexpr std::chrono::seconds kSay(3);
 constexpr std::chrono::seconds kLongestPause(1);  // between renewals
 
@@ -168,7 +168,7 @@ absl::StatusOr<Judgement> AwaitEnd(const std::string& data_dir, uint64_t term, c
                                       owner.Name(), left);
       say = Now() + kSay;
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kLeaseLook);
   }
 }
 

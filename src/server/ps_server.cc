@@ -16,7 +16,7 @@
 namespace regatta::server {
 namespace {
 
-constexpr std::chrono::milliseconds kLook(100);
+constexpr std::chrono::milliseconds kServerLook(100);
 constexpr std::chrono::seconds kAsleep(1);    // this process, when it has not looked for so long
 constexpr std::chrono::seconds kFarewell(5);  // that a failed job's workers have to hear why
 
@@ -93,7 +93,7 @@ absl::Status PsServer::Wait() {
       service_.Held().ok()) {  // workers that are still there hear it at their next call
     const auto end = std::chrono::steady_clock::now() + kFarewell;
     while (!stop_ && !job()->roster().AllGone() && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(kLook);
+      std::this_thread::sleep_for(kServerLook);
   }
   server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   return status;
@@ -123,7 +123,7 @@ absl::Status PsServer::Watch() {
         return absl::OkStatus();
       }
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kServerLook);
   }
 }
 

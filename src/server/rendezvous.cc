@@ -52,6 +52,12 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int
   return std::shared_ptr<const Payloads>(round, &round->payloads);
 }
 
+void Rendezvous::Forget(int rank) {
+  base::MutexLock lock(mu_);
+  for (const auto& [key, round] : rounds_)
+    if (!round->complete) round->payloads.erase(rank);
+}
+
 bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {
   for (int rank = 0; rank < roster_.workers(); ++rank)
     if (!round.payloads.contains(rank) && roster_.Expected(rank)) return false;

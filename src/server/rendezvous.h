@@ -31,6 +31,9 @@ class Rendezvous {
                                                        std::string payload, std::chrono::duration<double> timeout,
                                                        const std::function<bool()>& cancelled);
 
+  // The rank's place is taken by another process, which comes again to what is not over yet.
+  void Forget(int rank);
+
   // Called, under the lock, before a meeting is over: an error ends the job. Before the first Meet only.
   using Record = std::function<absl::Status(const std::string& name, uint64_t round, const Payloads& payloads)>;
   void RecordWith(Record record) { record_ = std::move(record); }

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
+
+#include "absl/strings/str_cat.h"
 
 namespace regatta::server {
 namespace {
@@ -31,6 +34,36 @@ TEST(Rendezvous, WhereTheOthersGoOnTheyMeetWithoutIt) {
   const auto met = MeetWhileOneIsLost(LossPolicy::kShrink);
   ASSERT_TRUE(met.ok()) << met.status();
   EXPECT_EQ(**met, (Rendezvous::Payloads{{0, "a"}}));
+}
+
+// What a process brought that died, and whose place was taken, is not taken for what its successor will bring.
+TEST(Rendezvous, WhoeverTakesAPlaceBringsItsOwn) {
+  Roster roster(2, LossPolicy::kAwait);
+  Rendezvous rendezvous(roster);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(roster.Join(Worker(rank)).ok());
+  EXPECT_EQ(rendezvous.Meet(1, "pushed", 0, "old", {}, [] { return true; }).status().code(),
+            absl::StatusCode::kCancelled);
+  rendezvous.Forget(1);
+  std::thread first([&] {
+    const auto met = rendezvous.Meet(0, "pushed", 0, "a", {}, Never);
+    ASSERT_TRUE(met.ok()) << met.status();
+    EXPECT_EQ(**met, (Rendezvous::Payloads{{0, "a"}, {1, "new"}}));
+  });
+  EXPECT_TRUE(rendezvous.Meet(1, "pushed", 0, "new", {}, Never).ok());
+  first.join();
+}
+
+// A name that is used again and again does not push out what else has to be known.
+TEST(Rendezvous, OfOneNameTheLastRoundsAreKept) {
+  Roster roster(1, LossPolicy::kAwait);
+  Rendezvous rendezvous(roster);
+  EXPECT_TRUE(roster.Join(Worker(0)).ok());
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(rendezvous.Meet(0, absl::StrCat("once ", i), 0, "", {}, Never).ok());
+  for (uint64_t round = 0; round < 1000; ++round) EXPECT_TRUE(rendezvous.Meet(0, "often", round, "", {}, Never).ok());
+  const auto over = rendezvous.over();
+  EXPECT_LE(over.size(), 106u);
+  EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("often", 999)), over.end());
+  EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("once 99", 0)), over.end());
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
     Member& member = members_[static_cast<size_t>(id.rank)];
     if (PresentLocked(member) && member.id.incarnation == id.incarnation) {
       HeardLocked(member);
-      return before;
+      return member.before;  // it asks again: the first answer was lost
     }
     // One that is done may have been killed before all servers knew it.
     const bool returns = policy_ == LossPolicy::kAwait && member.state != MemberState::kAwaited;
@@ -55,7 +55,7 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
     if (returns) before = member.id.where;
     LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")"
               << (returns ? " in the place of " : "") << before;
-    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}};
+    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}, before};
   }
   Changed();
   return before;
@@ -134,7 +134,9 @@ void Roster::Suspect(const Identity& id) {
 void Roster::Restore(const Identity& id, MemberState state) {
   base::MutexLock lock(mu_);
   if (id.rank < 0 || id.rank >= workers()) return;
-  members_[static_cast<size_t>(id.rank)] = {id, state, std::chrono::steady_clock::now(), {}, {}, {}};
+  Member& member = members_[static_cast<size_t>(id.rank)];
+  const bool taken = member.state != MemberState::kAwaited && member.id.incarnation != id.incarnation;
+  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, taken ? member.id.where : member.before};
 }
 
 void Roster::LoseSilent(std::chrono::duration<double> limit) {

@@ -39,6 +39,7 @@ struct Member {
   std::optional<std::chrono::steady_clock::time_point> broken;  // a connection broke, and nothing was heard since
   std::optional<std::chrono::steady_clock::time_point> away;    // since when
   ps::WorkerProgress progress;                                  // the last that its heartbeat carried
+  std::string before;                                           // where the process ran whose place it took; "" = none
 };
 
 class Roster {
