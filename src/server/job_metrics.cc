@@ -55,7 +55,7 @@ void CollectModes(const Traffic& traffic, metrics::Exposition& out) {
 }
 
 void CollectWorkers(const HostedJob& job, metrics::Exposition& out) {
-  std::array<int, 4> states{};
+  std::array<int, static_cast<size_t>(MemberState::kLost) + 1> states{};
   const auto now = std::chrono::steady_clock::now();
   for (const Member& member : job.roster().members()) {
     ++states[static_cast<size_t>(member.state)];

@@ -280,7 +280,7 @@ TEST_F(RecoveryTest, ChainsOfCheckpointsAreShortAndTwoAreKept) {
     EXPECT_EQ(life->Push(0, i, i, {{i % 4, 1.0f}, {100 + i, 0.5f}}), 0);
     ASSERT_EQ(keeper->Save(), absl::OkStatus());
     std::string kept;
-    const auto list = LocalSaves(folder_.path()).List().value();
+    const auto list = LocalSaves(life->journal().folder()).List().value();
     for (const LocalSaves::Kept& save : list)
       absl::StrAppend(&kept, kept.empty() ? "" : " ", save.number, save.whole ? "w" : "c");
     want[static_cast<int>(i)] = kept;
@@ -299,7 +299,7 @@ TEST_F(RecoveryTest, ChainsOfCheckpointsAreShortAndTwoAreKept) {
   keeper = Keeper::Start(life->job(), life->journal(), options).value();
   EXPECT_EQ(life->Push(0, 12, 12, {{1, 1.0f}}), 0);
   ASSERT_EQ(keeper->Save(), absl::OkStatus());
-  EXPECT_TRUE(LocalSaves(folder_.path()).List().value().back().whole);
+  EXPECT_TRUE(LocalSaves(life->journal().folder()).List().value().back().whole);
 }
 
 TEST_F(RecoveryTest, ACheckpointOfTheJobDoesNotDisturbTheServersOwn) {

@@ -47,7 +47,8 @@ class Job {
       ps::JournalEntry entry;
       entry.mutable_job()->set_protocol(1);
       EXPECT_TRUE(journal_->Write(entry).ok());
-    } else if (auto saved = LocalSaves(folder).LoadNewest(spec.tables, {0, 1}); saved.ok() && saved->has_value()) {
+    } else if (auto saved = LocalSaves(journal_->folder()).LoadNewest(spec.tables, {0, 1});
+               saved.ok() && saved->has_value()) {
       tables = std::move((*saved)->tables);
       state = std::move((*saved)->state);
     }
