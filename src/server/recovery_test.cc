@@ -15,6 +15,7 @@
 #include "server/keeper.h"
 #include "server/lane_session.h"
 #include "server/local_saves.h"
+#include "server/testing/lasting_job.h"
 #include "table/checkpoint/test_folder.h"
 
 namespace regatta::server {
@@ -48,23 +49,10 @@ JobSpec Spec(Mode mode, int workers) {
 class Life {
  public:
   Life(const std::string& folder, const JobSpec& spec) {
-    auto opened = Journal::Open(folder);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    journal_ = *std::move(opened);
-    std::unique_ptr<TableShare> tables = TableShare::Create(spec.tables, {0, 1}).value();
-    ps::ServerState state;
-    if (journal_->entries().empty()) {
-      ps::JournalEntry entry;
-      entry.mutable_job()->set_protocol(1);
-      EXPECT_TRUE(journal_->Write(entry).ok());
-    } else if (auto saved = LocalSaves(journal_->folder()).LoadNewest(spec.tables, {0, 1});
-               saved.ok() && saved->has_value()) {
-      tables = std::move((*saved)->tables);
-      state = std::move((*saved)->state);
-    }
-    auto job = HostedJob::Create(spec, std::move(tables), journal_.get(), state);
-    status_ = job.status();
-    if (job.ok()) job_ = *std::move(job);
+    LastingJob opened = OpenLastingJob(folder, spec);
+    journal_ = std::move(opened.journal);
+    status_ = opened.job.status();
+    if (opened.job.ok()) job_ = *std::move(opened.job);
   }
 
   const absl::Status& status() const { return status_; }

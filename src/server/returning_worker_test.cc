@@ -9,7 +9,7 @@
 #include "server/journal.h"
 #include "server/keeper.h"
 #include "server/lane_session.h"
-#include "server/local_saves.h"
+#include "server/testing/lasting_job.h"
 #include "table/checkpoint/test_folder.h"
 
 namespace regatta::server {
@@ -40,21 +40,10 @@ JobSpec Spec(Mode mode, int workers) {
 class Job {
  public:
   Job(const std::string& folder, const JobSpec& spec) {
-    journal_ = Journal::Open(folder).value();
-    std::unique_ptr<TableShare> tables = TableShare::Create(spec.tables, {0, 1}).value();
-    ps::ServerState state;
-    if (journal_->entries().empty()) {
-      ps::JournalEntry entry;
-      entry.mutable_job()->set_protocol(1);
-      EXPECT_TRUE(journal_->Write(entry).ok());
-    } else if (auto saved = LocalSaves(journal_->folder()).LoadNewest(spec.tables, {0, 1});
-               saved.ok() && saved->has_value()) {
-      tables = std::move((*saved)->tables);
-      state = std::move((*saved)->state);
-    }
-    auto job = HostedJob::Create(spec, std::move(tables), journal_.get(), state);
-    EXPECT_TRUE(job.ok()) << job.status();
-    job_ = *std::move(job);
+    LastingJob opened = OpenLastingJob(folder, spec);
+    journal_ = std::move(opened.journal);
+    EXPECT_TRUE(opened.job.ok()) << opened.job.status();
+    job_ = *std::move(opened.job);
   }
   HostedJob& hosted() { return *job_; }
   absl::Status Save() { return Keeper::Start(*job_, *journal_, {}).value()->Save(); }
