@@ -122,6 +122,7 @@ TEST_F(RegattaMain, WrongUsageIsExit2AndNamesTheNearest) {
 }
 
 TEST_F(RegattaMain, AMissingWorkerSaysWhatToDo) {
+  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << "runner: {epochs: 1}\n";
   const Outcome out = Shell(absl::StrCat(regatta_, " train -m c.yaml"));
   EXPECT_EQ(out.code, 2);
   EXPECT_TRUE(absl::StrContains(out.text, absl::StrCat(folder_.substr(folder_.rfind('/')), "/regatta-train")))
@@ -133,9 +134,24 @@ TEST_F(RegattaMain, WorkerVerbsPassTheirArgumentsVerbatim) {
   const std::string link = absl::StrCat(folder_, "/elsewhere");
   fs::create_directory(link);
   fs::create_symlink(regatta_, absl::StrCat(link, "/r"));
-  const Outcome out = Shell(absl::StrCat("cd / && ", link, "/r infer -m 'a b.yaml' -o k='x=y' --is_cloud=1 ''"));
+  std::ofstream(absl::StrCat(link, "/a b.yaml")) << "runner: {epochs: 1}\n";
+  const Outcome out = Shell(absl::StrCat("cd ", link, " && ./r infer -m 'a b.yaml' -o k='x=y' --is_cloud=1"));
   EXPECT_EQ(out.code, 7);
-  EXPECT_EQ(out.text, "regatta-train\n<infer>\n<-m>\n<a b.yaml>\n<-o>\n<k=x=y>\n<--is_cloud=1>\n<>\n");
+  EXPECT_EQ(out.text, "regatta-train\n<infer>\n<-m>\n<a b.yaml>\n<-o>\n<k=x=y>\n<--is_cloud=1>\n");
+}
+
+TEST_F(RegattaMain, WrongWordsAndValuesAreExit2BeforeTheWorkerIsLoaded) {
+  Stand("regatta-train");
+  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << "runner: {epochs: 1}\n";
+  for (const char* verb : {"train", "infer", "config"}) {
+    for (const auto& [words, says] :
+         {std::pair("-m none.yaml", "none.yaml"), std::pair("-m c.yaml ''", "unexpected ''"),
+          std::pair("-m c.yaml -o runner.epochs=many", "runner.epochs")}) {
+      const Outcome out = Shell(absl::StrCat(regatta_, " ", verb, " ", words));
+      EXPECT_EQ(out.code, 2) << out.text;
+      EXPECT_TRUE(absl::StrContains(out.text, says)) << out.text;
+    }
+  }
 }
 
 TEST_F(RegattaMain, TrainIsAServerInTheServersRole) {
@@ -170,7 +186,7 @@ TEST_F(RegattaMain, TrainIsAServerInTheServersRole) {
   // Only training has a place in a job, and asking about it has none.
   EXPECT_TRUE(absl::StartsWith(Shell(absl::StrCat(kServer, regatta_, " infer -m c.yaml")).text, "regatta-train\n"));
   EXPECT_TRUE(absl::StartsWith(Shell(absl::StrCat(kServer, regatta_, " train --help")).text, "regatta-train\n"));
-  EXPECT_TRUE(absl::StartsWith(Shell(absl::StrCat(kServer, regatta_, " config -m c")).text, "regatta-train\n"));
+  EXPECT_TRUE(absl::StartsWith(Shell(absl::StrCat(kServer, regatta_, " config -m c.yaml")).text, "regatta-train\n"));
 }
 
 TEST_F(RegattaMain, AWrongEnvironmentIsExit2BeforeAnythingStarts) {
@@ -220,6 +236,7 @@ TEST_F(RegattaMain, PaddleAndFleetrunAreTheSameProgram) {
   fs::create_symlink("regatta", fleetrun);
   EXPECT_TRUE(absl::StartsWith(Shell(paddle + " version").text, "Regatta "));
   EXPECT_EQ(Shell(paddle + " pserver --port=7164").text, "regatta-pserver\n<--port=7164>\n");
+  std::ofstream(absl::StrCat(folder_, "/c")) << "runner: {epochs: 1}\n";
   EXPECT_EQ(Shell(paddle + " train -m c").text, "regatta-train\n<train>\n<-m>\n<c>\n");
   EXPECT_EQ(Shell(paddle + " data").code, 2);
   EXPECT_TRUE(absl::StrContains(Shell(paddle + " data").text, "paddle pserver"));

@@ -30,9 +30,9 @@ struct ServerWords {
   std::optional<int> metrics_port;
 };
 
-// The words and the configuration are parsed as the worker will parse
-// them: a server started with a misspelt flag must not wait for workers that all refuse it.
-absl::StatusOr<ServerWords> ParseWords(const std::vector<std::string>& words) {
+// The words and the configuration are parsed as the worker will parse them: it takes most of a second to load, and a
+// server started with a misspelt flag must not wait for workers that all refuse it.
+absl::StatusOr<ServerWords> ParseWords(const std::vector<std::string>& words, runner::Company company) {
   ASSIGN_OR_RETURN(const runner::Verb verb, runner::ParseVerb(words.front()));
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
@@ -40,6 +40,8 @@ absl::StatusOr<ServerWords> ParseWords(const std::vector<std::string>& words) {
                    runner::ParseTrainArgs(verb, static_cast<int>(argv.size()), argv.data()));
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
   ASSIGN_OR_RETURN(cluster::Access access, runner::ReadSecurity(config, args));
+  runner::Remarks remarks;  // the worker's to say
+  RETURN_IF_ERROR(runner::ParseRunConfig(config, company, remarks).status());
   return ServerWords{std::move(access), args.metrics_port};
 }
 
@@ -59,12 +61,17 @@ bool IsWorkerVerb(std::string_view verb) {
 
 absl::StatusOr<Sibling> ChooseSibling(const std::vector<std::string>& words, const cluster::Getenv& getenv) {
   Sibling worker{kWorker, words};
+  if (Has(words, "--help") || Has(words, "-h")) return worker;
   // Only training has a place in a job, and asking about it has none.
-  if (words.front() != "train" || Has(words, "--help") || Has(words, "-h") || Has(words, "--dry-run")) return worker;
-  ASSIGN_OR_RETURN(const cluster::ClusterSpec spec, cluster::ReadPlace(getenv));
-  RETURN_IF_ERROR(cluster::CheckAvailable(spec));
-  if (spec.role == cluster::Role::kLocal) return worker;
-  ASSIGN_OR_RETURN(const ServerWords said, ParseWords(words));
+  cluster::ClusterSpec spec;
+  if (words.front() == "train" && !Has(words, "--dry-run")) {
+    ASSIGN_OR_RETURN(spec, cluster::ReadPlace(getenv));
+    RETURN_IF_ERROR(cluster::CheckAvailable(spec));
+  }
+  const bool alone = spec.role == cluster::Role::kLocal;
+  ASSIGN_OR_RETURN(const ServerWords said,
+                   ParseWords(words, alone ? runner::Company::kAlone : runner::Company::kServers));
+  if (alone) return worker;
   RETURN_IF_ERROR(cluster::ReadEnvironment(getenv, said.access).status());
   if (spec.role != cluster::Role::kServer) return worker;
   Sibling server{kServer, {cluster::kRoleFromEnvironment}};
