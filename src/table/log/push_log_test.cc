@@ -147,6 +147,7 @@ TEST_F(PushLogTest, AfterAPowerCutTheTailMayBeAnythingButWhatWasSynced) {
     // Record 5 is the first that knows of the sync.
     if (at < ends[4] && at >= ends[0]) continue;
     if (at < ends[0]) {
+      if (cut.compare(0, ends[0], bytes, 0, ends[0]) == 0) continue;  // the checksum ended with a zero
       EXPECT_EQ(opened.status().code(), absl::StatusCode::kDataLoss) << at;
       continue;
     }
