@@ -16,13 +16,17 @@ endfunction()
 
 set(regatta_pch_libraries absl::status absl::statusor absl::strings absl::str_format)
 regatta_precompiled(pch LIBS ${regatta_pch_libraries} HEADERS ${regatta_pch_headers})
-# Tests call what they test, and the sanitizers' compilers take most of their time to optimise: tests need not be fast
-# themselves.
-set(regatta_test_options $<IF:$<CONFIG:Release>,-O1,-O0>)
+# Clang wants a header that was optimised as the file is.
+set(regatta_cold_pch pch)
+if(REGATTA_SANITIZE)
+  set(regatta_cold_pch cold_pch)
+  regatta_precompiled(cold_pch LIBS ${regatta_pch_libraries} HEADERS ${regatta_pch_headers})
+  regatta_cold(regatta_cold_pch)
+endif()
 if(REGATTA_TESTS)
   regatta_precompiled(test_pch LIBS ${regatta_pch_libraries} GTest::gmock GTest::gtest
                       HEADERS ${regatta_pch_headers} <gmock/gmock.h> <gtest/gtest.h>)
-  target_compile_options(regatta_test_pch PRIVATE ${regatta_test_options})
+  regatta_cold(regatta_test_pch)
 endif()
 
 # The header of regatta_<pch> for `target`. It was compiled with -fPIC, not with an executable's -fPIE. GCC 12 sees

@@ -19,12 +19,19 @@ function(regatta_export target name)
   install(TARGETS ${target} EXPORT RegattaTargets ARCHIVE DESTINATION lib INCLUDES DESTINATION include/regatta)
 endfunction()
 
-# regatta_library(<folder> [TORCH | GRPC] [COLD] [DEPS folder…] [LIBS external…])
+# What no batch walks through, and tests, are compiled for a short build: CLI11 and JSON, and the sanitizers, take most
+# of their time to optimise.
+set(regatta_cold_options $<IF:$<CONFIG:Release>,-O1,-O0>)
+function(regatta_cold target)
+  target_compile_options(${target} PRIVATE ${regatta_cold_options})
+endfunction()
+
+# regatta_library(<folder> [TORCH | GRPC] [COLD | COLD_FILES file…] [DEPS folder…] [LIBS external…])
 # Sources: every *.cc below the folder but *_test.cc, *_fuzz.cc and *_main.cc. Each *_test.cc becomes a ctest of
-# its own name; each *_fuzz.cc a libFuzzer target in the ASan build. COLD: no batch walks through the folder's code,
-# which is compiled for a short build.
+# its own name; each *_fuzz.cc a libFuzzer target in the ASan build. COLD: the folder is (regatta_cold); COLD_FILES:
+# these of its files are.
 function(regatta_library name)
-  cmake_parse_arguments(ARG "TORCH;GRPC;COLD" "" "DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;GRPC;COLD" "" "COLD_FILES;DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|main)\\.cc$")
@@ -39,20 +46,25 @@ function(regatta_library name)
     target_include_directories(regatta_${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
     target_link_libraries(regatta_${name} INTERFACE ${deps} ${ARG_LIBS} Threads::Threads)
   endif()
-  # Several files are compiled as one where that saves most: GCC instantiates much of libtorch and CLI11 anew for every
-  # file, and the sanitizers' builds are rarely edited.
-  if(ARG_TORCH)
-    set_target_properties(regatta_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
-  elseif(sources AND (ARG_COLD OR REGATTA_SANITIZE))
+  # Several files are compiled as one where that saves most: GCC instantiates much of libtorch, gRPC and CLI11 anew for
+  # every file, and the sanitizers' builds are rarely edited.
+  if(sources AND (ARG_COLD OR REGATTA_SANITIZE) AND NOT ARG_TORCH)
     set_target_properties(regatta_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  elseif(sources AND (ARG_TORCH OR ARG_GRPC))
+    set_target_properties(regatta_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
   endif()
-  if(ARG_COLD)
-    target_compile_options(regatta_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(ARG_COLD OR (ARG_GRPC AND REGATTA_SANITIZE))
+    regatta_cold(regatta_${name})
+  else()
+    set_source_files_properties(${ARG_COLD_FILES} PROPERTIES COMPILE_OPTIONS ${regatta_cold_options}
+                                SKIP_PRECOMPILE_HEADERS ON)  # clang wants one that was optimised as the file is
   endif()
   if(ARG_TORCH)
     regatta_use_torch(regatta_${name})
   elseif(sources AND ARG_GRPC)
     regatta_use_precompiled(regatta_${name} grpc_pch)
+  elseif(sources AND ARG_COLD)
+    regatta_use_precompiled(regatta_${name} ${regatta_cold_pch})
   elseif(sources)
     regatta_use_precompiled(regatta_${name} pch)
   endif()
@@ -63,12 +75,12 @@ function(regatta_library name)
     regatta_test(${test} DEPS ${name})
     get_filename_component(test_name ${test} NAME_WE)
     if(TARGET ${test_name})
+      regatta_cold(${test_name})
       if(ARG_TORCH)
         regatta_use_torch(${test_name})
         add_dependencies(deliverables ${test_name})
       else()
         regatta_use_precompiled(${test_name} test_pch)
-        target_compile_options(${test_name} PRIVATE ${regatta_test_options})
         set_property(TEST ${test_name} PROPERTY LABELS unit)
       endif()
     endif()

@@ -1,7 +1,9 @@
 #include "base/failpoint.h"
 
+#include <chrono>
 #include <csignal>
 #include <map>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -15,7 +17,9 @@ std::atomic<bool> failpoints_armed{false};
 
 namespace {
 
-enum class Action { kCrash, kStop, kError, kEnospc };
+constexpr std::chrono::milliseconds kSlow(5);
+
+enum class Action { kCrash, kStop, kSlow, kError, kEnospc };
 struct Armed {
   Action action = Action::kError;
   int at = 0;  // 0 = every hit
@@ -43,12 +47,15 @@ absl::Status ArmFailpoints(std::string_view spec) {
       entry.action = Action::kCrash;
     } else if (action.first == "stop") {
       entry.action = Action::kStop;
+    } else if (action.first == "slow") {
+      entry.action = Action::kSlow;
     } else if (action.first == "error") {
       entry.action = Action::kError;
     } else if (action.first == "enospc") {
       entry.action = Action::kEnospc;
     } else {
-      return absl::InvalidArgumentError(absl::StrCat("failpoint '", part, "': want name=crash|stop|error|enospc[@n]"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("failpoint '", part, "': want name=crash|stop|slow|error|enospc[@n]"));
     }
     if (!action.second.empty() && (!absl::SimpleAtoi(action.second, &entry.at) || entry.at < 1))
       return absl::InvalidArgumentError(absl::StrCat("failpoint '", part, "': @n wants a count from 1"));
@@ -62,19 +69,26 @@ absl::Status ArmFailpoints(std::string_view spec) {
 }
 
 absl::Status internal::HitFailpoint(std::string_view name) {
-  Registry& registry = TheRegistry();
-  MutexLock lock(registry.mu);
-  auto it = registry.armed.find(name);
-  if (it == registry.armed.end()) return absl::OkStatus();
-  Armed& armed = it->second;
-  ++armed.hits;
-  if (armed.at != 0 && armed.hits != armed.at) return absl::OkStatus();
-  switch (armed.action) {
+  Action action = Action::kError;
+  {
+    Registry& registry = TheRegistry();
+    MutexLock lock(registry.mu);
+    auto it = registry.armed.find(name);
+    if (it == registry.armed.end()) return absl::OkStatus();
+    Armed& armed = it->second;
+    ++armed.hits;
+    if (armed.at != 0 && armed.hits != armed.at) return absl::OkStatus();
+    action = armed.action;
+  }
+  switch (action) {
     case Action::kCrash:
       raise(SIGKILL);
       break;
     case Action::kStop:
       raise(SIGSTOP);
+      return absl::OkStatus();
+    case Action::kSlow:
+      std::this_thread::sleep_for(kSlow);
       return absl::OkStatus();
     case Action::kEnospc:
       return absl::ResourceExhaustedError(absl::StrCat("failpoint ", View(name), ": No space left on device"));

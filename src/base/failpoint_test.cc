@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "base/mutex.h"
@@ -31,6 +32,13 @@ TEST_F(FailpointTest, ACountFiresAtThatHitOnly) {
   EXPECT_FALSE(Failpoint("a").ok());
   EXPECT_TRUE(Failpoint("a").ok());
   EXPECT_EQ(Failpoint("b").code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(FailpointTest, SlowTakesItsTimeAndFailsNothing) {
+  ASSERT_TRUE(ArmFailpoints("a=slow").ok());
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Failpoint("a").ok());
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(15));
 }
 
 TEST_F(FailpointTest, BadSpecificationsNameThePart) {

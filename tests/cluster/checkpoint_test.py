@@ -1,5 +1,5 @@
 """Checkpoints of a whole job while it trains: every mode takes them, and they are of one moment."""
-from checkpoint_job import SYNC, CheckpointJob, main, steps
+from checkpoint_job import SLOW, SYNC, CheckpointJob, main, steps
 
 
 class CheckpointTest(CheckpointJob):
@@ -7,8 +7,8 @@ class CheckpointTest(CheckpointJob):
         self.make_job(files=2)
         for mode in ("sync", "async", "half_async", "geo"):
             args = ("-o", f"runner.sync_mode={mode}", "-o", "runner.geo_step=5", "-o", "runner.half_async_merge=3")
-            log = self.launch(mode, *args, *steps(9))
-            self.assertGreater(log.count("checkpoint: cut"), 4, log)
+            log = self.launch(mode, *args, *steps(15))
+            self.assertGreater(log.count("checkpoint: cut"), 2, log)
             self.assertIn("epoch: 1 done", log)
             kept = self.checkpoints(mode)
             self.assertEqual(len(kept), 2, kept)
@@ -21,7 +21,7 @@ class CheckpointTest(CheckpointJob):
     def test_several_threads_a_worker(self):
         self.make_job(files=2)
         for mode in ("sync", "async", "half_async"):
-            log = self.launch(mode, "-o", f"runner.sync_mode={mode}", "-o", "runner.thread_num=2", *steps(7))
+            log = self.launch(mode, "-o", f"runner.sync_mode={mode}", "-o", "runner.thread_num=2", *steps(12))
             self.assertGreater(log.count("checkpoint: cut"), 2, log)
 
     def test_the_checkpoint_of_a_step_is_the_model_of_a_job_that_ends_there(self):
@@ -38,18 +38,18 @@ class CheckpointTest(CheckpointJob):
         part = self.folder / "train" / "part-0.txt"  # the first worker's, which decides and saves
         part.write_text("".join(part.read_text().splitlines(keepends=True)[:70]))
         for mode in ("sync", "async", "half_async", "geo"):
-            log = self.launch(mode, "-o", f"runner.sync_mode={mode}", *steps(5))
-            self.assertGreater(log.count("checkpoint: cut"), 8, log)
+            log = self.launch(mode, "-o", f"runner.sync_mode={mode}", *steps(10))
+            self.assertGreater(log.count("checkpoint: cut"), 4, log)
             self.assertIn("epoch: 1 done", log)
             self.assertEqual(len(self.checkpoints(mode)), 2)
 
     def test_minutes(self):
-        self.make_job(files=2, copies=60)
+        self.make_job(files=2, copies=10)
         for mode in ("sync", "async"):
-            log = self.launch(mode, "-o", f"runner.sync_mode={mode}", "-o", "runner.checkpoint_minutes=0.01", "-o",
-                              "runner.epochs=4")
+            log = self.launch(mode, "-o", f"runner.sync_mode={mode}", "-o", "runner.checkpoint_minutes=0.01",
+                              failpoints=SLOW["REGATTA_FAILPOINTS"])
             self.assertGreater(log.count("checkpoint: cut"), 1, log)
-            self.assertIn("epoch: 3 done", log)
+            self.assertIn("epoch: 1 done", log)
 
     def test_a_server_that_is_killed_while_it_is_read_costs_a_checkpoint_and_nothing_else(self):
         self.make_job(files=2)

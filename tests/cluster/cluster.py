@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 from program import BIN, SAMPLE, ProgramTest, main  # noqa: E402,F401
 
 PATIENCE = 60  # seconds; a bound, not a pause
+SLOW = {"REGATTA_FAILPOINTS": "push.lane=slow"}  # for jobs that are there to be disturbed: they leave others the cores
 
 
 def free_port(host="127.0.0.1"):

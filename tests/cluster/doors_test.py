@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.request
 
-from cluster import BIN, FleetJob, main
+from cluster import BIN, SLOW, FleetJob, main
 
 NAMES = {"REGATTA_TOKEN_FILE": "token", "REGATTA_TLS_CERT": "tls.crt", "REGATTA_TLS_KEY": "tls.key",
          "REGATTA_TLS_CA": "ca.crt", "REGATTA_ADMIN_TOKEN_FILE": "admin_token"}
@@ -36,9 +36,9 @@ class GuardedJob(FleetJob):
         return variables
 
     def start_long_job(self, credentials):
-        self.make_job(files=2, copies=100)
+        self.make_job(files=2)
         self.prepare(2, 2, *SYNC, "-o", "runner.epochs=1000", "--metrics_port=0")
-        self.env.update(credentials)
+        self.env.update(credentials | SLOW)
         self.processes = {"s0": self.server(0), "s1": self.server(1), "w0": self.worker(0), "w1": self.worker(1)}
         self.await_line("w0.log", "epoch: 0 done", self.processes["w0"])
 

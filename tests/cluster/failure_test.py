@@ -4,7 +4,7 @@ import random
 import signal
 import socket
 
-from cluster import FleetJob, main
+from cluster import SLOW, FleetJob, main
 
 LONG = ("-o", "runner.epochs=1000", "-o", "runner.sync_mode=sync")
 
@@ -63,7 +63,9 @@ class FailureTest(FleetJob):
         self.ends(again[0], 0, "s0.log", 20)
 
     def test_garbage_on_the_port_costs_the_server_nothing(self):
-        server, workers = self.running("-o", "runner.epochs=40", "-o", "runner.sync_mode=sync")
+        self.env.update(SLOW)
+        server, workers = self.running("-o", "runner.epochs=6", "-o", "runner.sync_mode=sync", "-o",
+                                       "runner.split_file_list=True")
         rng = random.Random(7)
         preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
         for round_number in range(60):

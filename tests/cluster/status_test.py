@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 
-from cluster import BIN, PATIENCE, FleetJob, free_port, main
+from cluster import BIN, PATIENCE, SLOW, FleetJob, free_port, main
 
 SAMPLE_LINE = re.compile(r'^([a-z_]+)(\{(?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*\})? (\S+)$')
 
@@ -39,6 +39,7 @@ class RunningJobTest(FleetJob):
 
     def start_job(self, mode, *more):
         self.make_job(files=2, copies=400)
+        self.env.update(SLOW)
         self.prepare(2, 2, "-o", f"runner.sync_mode={mode}", "-o", "runner.epochs=1000", "-o",
                      "runner.split_file_list=True", "-o", "runner.print_interval=20", "--metrics_port=0", *more)
         self.processes = {f"s{i}": self.server(i) for i in range(2)}
