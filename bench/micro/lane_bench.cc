@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <atomic>
 #include <cmath>
@@ -110,6 +111,7 @@ class Pulls {
            });
   }
   uint64_t bytes() const { return client_->traffic(0).bytes_in.value() + client_->traffic(0).bytes_out.value(); }
+  const ServerProcess& server() const { return server_; }
 
  private:
   void Fill() {
@@ -203,6 +205,7 @@ class BareStream {
              reader.join();
            });
   }
+  const ServerProcess& server() const { return server_; }
 
  private:
   ServerProcess server_;
@@ -284,6 +287,32 @@ class RawTcp {
   std::thread answering_;
 };
 
+// Processor time of both ends, which other processes on the machine disturb less than pulls a second.
+class Processors {
+ public:
+  // What run() gives.
+  template <typename Fn>
+  double Count(const ServerProcess& server, const Fn& run) {
+    const double served = server.CpuSeconds(), here = Here();
+    const double result = run();
+    served_ += server.CpuSeconds() - served;
+    here_ += Here() - here;
+    return result;
+  }
+  void Print(const char* what, int pulls) const {
+    std::printf("%s: %.0f microseconds of the client's processor, %.0f of the server's\n", what, 1e6 * here_ / pulls,
+                1e6 * served_ / pulls);
+  }
+
+ private:
+  static double Here() {
+    timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+  double here_ = 0, served_ = 0;
+};
+
 bool PullRow(int rounds) {
   constexpr int kPulls = 300;
   Pulls pulls;
@@ -294,13 +323,16 @@ bool PullRow(int rounds) {
   bare.Run(kPulls);
   tcp.Run(kPulls);
   std::vector<double> sockets;
+  Processors pulling, streaming;
   const Row row = Compare(
       "pull of 13,000 rows of 36 bytes over loopback / a bare gRPC stream", "pulls/s", 0.7, rounds,
-      [&] { return pulls.Run(kPulls); },
+      [&] { return pulling.Count(pulls.server(), [&] { return pulls.Run(kPulls); }); },
       [&] {
         sockets.push_back(tcp.Run(kPulls));
-        return bare.Run(kPulls);
+        return streaming.Count(bare.server(), [&] { return bare.Run(kPulls); });
       });
+  pulling.Print("a pull", kPulls * rounds);
+  streaming.Print("a bare gRPC stream's", kPulls * rounds);
   constexpr double kGiga = (kRequestBytes + kReplyBytes) / 1e9;
   std::printf("pull: %.2f GB/s; a bare gRPC stream %.2f, raw TCP %.2f; %.0f bytes a pull, %zu of them keys and rows\n",
               row.thing * kGiga, row.bound * kGiga, Median(sockets) * kGiga,

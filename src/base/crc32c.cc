@@ -50,10 +50,10 @@ struct ZeroShift {
   }
 };
 
-constexpr size_t kLane = 2048;
-
-// Three independent streams hide the instruction's latency; their registers are then combined.
-__attribute__((target("sse4.2"))) uint32_t Hardware(const uint8_t* p, size_t size, uint32_t crc) {
+// Takes 3 * kLane bytes at a time, as three independent streams that hide the instruction's latency; their registers
+// are then combined. What is left, less than that, is the caller's.
+template <size_t kLane>
+__attribute__((target("sse4.2"))) uint32_t InThree(const uint8_t*& p, size_t& size, uint32_t crc) {
   static const ZeroShift shift(kLane);
   while (size >= 3 * kLane) {
     uint64_t a = crc, b = 0, c = 0;
@@ -70,6 +70,12 @@ __attribute__((target("sse4.2"))) uint32_t Hardware(const uint8_t* p, size_t siz
     p += 3 * kLane;
     size -= 3 * kLane;
   }
+  return crc;
+}
+
+__attribute__((target("sse4.2"))) uint32_t Hardware(const uint8_t* p, size_t size, uint32_t crc) {
+  crc = InThree<2048>(p, size, crc);
+  crc = InThree<128>(p, size, crc);
   uint64_t wide = crc;
   for (; size >= 8; p += 8, size -= 8) {
     uint64_t x;

@@ -25,5 +25,17 @@ TEST(Crc32c, LongInputEqualsItsPieces) {
   EXPECT_EQ(whole, pieces);
 }
 
+// Around the lengths from which on several streams are taken at once.
+TEST(Crc32c, EveryLengthEqualsItsBytesOneByOne) {
+  std::vector<uint8_t> bytes(3 * 6144);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 131 + (i >> 7));
+  std::vector<uint32_t> of_first(bytes.size() + 1);
+  for (size_t i = 0; i < bytes.size(); ++i) of_first[i + 1] = Crc32c(&bytes[i], 1, of_first[i]);
+  for (size_t length = 0; length <= bytes.size(); length += length < 1000 ? 1 : 37)
+    EXPECT_EQ(Crc32c(bytes.data(), length), of_first[length]) << length;
+  for (const size_t length : {6143, 6144, 6145, 6144 + 383, 6144 + 384, 6144 + 385, 2 * 6144})
+    EXPECT_EQ(Crc32c(bytes.data(), length), of_first[length]) << length;
+}
+
 }  // namespace
 }  // namespace regatta::base

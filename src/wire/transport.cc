@@ -28,7 +28,7 @@ template <typename Set>
 void SetBoth(const Set& set) {
   set(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, static_cast<int>(kMaxFrameBytes));
   set(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, static_cast<int>(kMaxFrameBytes));
-  set(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  set(GRPC_ARG_HTTP2_BDP_PROBE, 1);  // without it a connection's window stays at 64 KiB, whatever its streams have
   set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
   set(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxHttp2Frame);
   set(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);

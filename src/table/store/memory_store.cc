@@ -44,6 +44,9 @@ class MemoryStore::Walker {
         block_bytes_(store.block_bytes_),
         keys_(keys),
         lines_(std::min((options.touched_bytes + kLine - 1) / kLine, kPrefetchedLines)),
+        last_byte_(block_bytes_ % kLine == 0
+                       ? 0
+                       : std::clamp<uint64_t>(options.touched_bytes, 1, kPrefetchedLines * kLine) - 1),
         visitor_(visitor) {}
 
   // Slots for old rows, used from the back; `previous` is the shard that the batch's keys before these ended with.
@@ -232,6 +235,7 @@ class MemoryStore::Walker {
     const char* p = reinterpret_cast<const char*>(row);
     __builtin_prefetch(p, kWrite);
     for (uint64_t line = 1; line < lines_; ++line) __builtin_prefetch(p + line * kLine, kWrite);
+    if (last_byte_ != 0) __builtin_prefetch(p + last_byte_, kWrite);
   }
 
   MemoryStore& store_;
@@ -240,6 +244,7 @@ class MemoryStore::Walker {
   const uint64_t block_bytes_;
   const std::span<const base::Key> keys_;
   const uint64_t lines_;
+  const uint64_t last_byte_;  // where it may lie in a line more, because rows begin anywhere in theirs; 0 = never
   RowVisitor& visitor_;
   const uint8_t now_ = store_.now_.load(std::memory_order_relaxed);
   const uint8_t saved_ = store_.saved_.load(std::memory_order_relaxed);  // moves only when all shards were passed
