@@ -1,6 +1,6 @@
 # One folder = one CMake target = one namespace regatta::<folder>.
 
-# All programs, the benchmarks and the tests that no sanitizer's build runs; scripts/test builds it. The other tests are
+# All programs, the benchmarks and the tests that no torch-free build runs; scripts/test builds it. The other tests are
 # labelled unit: those of the torch-free folders.
 add_custom_target(deliverables)
 
@@ -21,8 +21,8 @@ endfunction()
 
 # regatta_library(<folder> [TORCH | GRPC] [COLD] [DEPS folder…] [LIBS external…])
 # Sources: every *.cc below the folder but *_test.cc, *_fuzz.cc and *_main.cc. Each *_test.cc becomes a ctest of
-# its own name; each *_fuzz.cc a libFuzzer target in the ASan build. COLD: no batch walks through the folder's code,
-# which is compiled for a short build.
+# its own name; each *_fuzz.cc a libFuzzer target where REGATTA_FUZZ and ASan are on. COLD: no batch walks through the
+# folder's code, which is compiled for a short build.
 function(regatta_library name)
   cmake_parse_arguments(ARG "TORCH;GRPC;COLD" "" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -96,11 +96,12 @@ function(regatta_test source)
   add_test(NAME ${test} COMMAND ${test})
   set_tests_properties(${test} PROPERTIES TIMEOUT 300
     ENVIRONMENT "REGATTA_BIN=${CMAKE_BINARY_DIR}/bin;REGATTA_SOURCE=${PROJECT_SOURCE_DIR}")
+  regatta_reports(${test})
 endfunction()
 
 # A libFuzzer executable; its corpus is tests/fuzz/corpus/<name>.
 function(regatta_fuzzer source name)
-  if(NOT REGATTA_SANITIZE STREQUAL "address")
+  if(NOT (REGATTA_SANITIZE STREQUAL "address" AND REGATTA_FUZZ))
     return()
   endif()
   get_filename_component(fuzzer ${source} NAME_WE)
