@@ -21,8 +21,8 @@ function(regatta_reports test)
     return()
   endif()
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=1:log_path=${regatta_reports_folder}/${test}"
-               "UBSAN_OPTIONS=print_stacktrace=1"
+               "UBSAN_OPTIONS=print_stacktrace=1" "TEST_SLOWNESS=4"
                "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/leaks.txt:print_suppressions=0")
   set_property(TEST ${test} PROPERTY FIXTURES_REQUIRED reports)
-  set_property(TEST ${test} PROPERTY TIMEOUT 900)
+  set_property(TEST ${test} PROPERTY TIMEOUT 1800)
 endfunction()
