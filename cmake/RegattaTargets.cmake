@@ -21,8 +21,8 @@ endfunction()
 
 # regatta_library(<folder> [TORCH | GRPC] [COLD] [DEPS folder…] [LIBS external…])
 # Sources: every *.cc below the folder but *_test.cc, *_fuzz.cc and *_main.cc. Each *_test.cc becomes a ctest of
-# its own name; each *_fuzz.cc a libFuzzer target where REGATTA_FUZZ and ASan are on. COLD: no batch walks through the
-# folder's code, which is compiled for a short build.
+# its own name; each *_fuzz.cc a libFuzzer target in the ASan build. COLD: no batch walks through the folder's code,
+# which is compiled for a short build.
 function(regatta_library name)
   cmake_parse_arguments(ARG "TORCH;GRPC;COLD" "" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
