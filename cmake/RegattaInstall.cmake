@@ -10,6 +10,10 @@ if(REGATTA_WITH_TORCH)
 else()
   target_link_libraries(regatta_all INTERFACE regatta_fleet regatta_data)
 endif()
+if(REGATTA_SANITIZE)  # a program that links the libraries needs what they call
+  target_compile_options(regatta_all INTERFACE ${regatta_sanitize})
+  target_link_options(regatta_all INTERFACE ${regatta_sanitize})
+endif()
 regatta_export(regatta_all regatta)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/ DESTINATION include/regatta

@@ -1,6 +1,6 @@
 # One folder = one CMake target = one namespace regatta::<folder>.
 
-# All programs, the benchmarks and the tests that no sanitizer's build runs; scripts/test builds it. The other tests are
+# All programs, the benchmarks and the tests that no torch-free build runs; scripts/test builds it. The other tests are
 # labelled unit: those of the torch-free folders.
 add_custom_target(deliverables)
 
@@ -53,7 +53,7 @@ function(regatta_library name)
   elseif(sources AND (ARG_TORCH OR ARG_GRPC))
     set_target_properties(regatta_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
   endif()
-  if(ARG_COLD OR (ARG_GRPC AND REGATTA_SANITIZE))
+  if(ARG_COLD OR (REGATTA_SANITIZE AND (ARG_GRPC OR ARG_TORCH)))
     regatta_cold(regatta_${name})
   else()
     set_source_files_properties(${ARG_COLD_FILES} PROPERTIES COMPILE_OPTIONS ${regatta_cold_options}
@@ -108,11 +108,12 @@ function(regatta_test source)
   add_test(NAME ${test} COMMAND ${test})
   set_tests_properties(${test} PROPERTIES TIMEOUT 300
     ENVIRONMENT "REGATTA_BIN=${CMAKE_BINARY_DIR}/bin;REGATTA_SOURCE=${PROJECT_SOURCE_DIR}")
+  regatta_reports(${test})
 endfunction()
 
 # A libFuzzer executable; its corpus is tests/fuzz/corpus/<name>.
 function(regatta_fuzzer source name)
-  if(NOT REGATTA_SANITIZE STREQUAL "address")
+  if(NOT (REGATTA_SANITIZE STREQUAL "address" AND REGATTA_FUZZ))
     return()
   endif()
   get_filename_component(fuzzer ${source} NAME_WE)

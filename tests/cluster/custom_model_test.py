@@ -27,7 +27,9 @@ class CustomModelTest(ClusterTest):
         run(["cmake", "--install", BUILD, "--prefix", cls.home / "first"])
         (cls.home / "first").rename(cls.home / "prefix")  # an installed prefix may be moved
         cls.prefix = cls.home / "prefix"
-        settings = [f"-DCMAKE_PREFIX_PATH={cls.prefix}", "-DCMAKE_BUILD_TYPE=None"]  # not optimised: the shortest build
+        compiler = re.search(r"(?m)^CMAKE_CXX_COMPILER:\w+=(.+)$", (BUILD / "CMakeCache.txt").read_text())[1]
+        settings = [f"-DCMAKE_PREFIX_PATH={cls.prefix}", f"-DCMAKE_CXX_COMPILER={compiler}",
+                    "-DCMAKE_BUILD_TYPE=None"]  # not optimised: the shortest build
         env = dict(os.environ)
         if shutil.which("ccache"):
             settings.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")

@@ -110,8 +110,9 @@ class RunningJobTest(FleetJob):
         for name in ("w0", "w1"):
             metrics = self.scrape(name)
             self.assertGreater(metrics["regatta_worker_samples_total"], 100)
-            self.assertTrue(9 * metrics["regatta_worker_steps_total"] < metrics["regatta_worker_samples_total"]
-                            <= 10 * metrics["regatta_worker_steps_total"])  # batches of 10, the last of an epoch less
+            steps, samples = metrics["regatta_worker_steps_total"], metrics["regatta_worker_samples_total"]
+            self.assertGreater(samples, 9 * (steps - 10))  # batches of 10, the last of an epoch less; and some steps may
+            self.assertLessEqual(samples, 10 * (steps + 10))  # have ended between the reading of the one and the other
             self.assertTrue(0 < metrics["regatta_worker_loss"] < 1)
             self.assertTrue(0 < metrics["regatta_worker_auc"] <= 1)
             for part in ("read", "pull", "compute", "commit"):
@@ -291,7 +292,7 @@ class SomebodyElseTest(FleetJob):
         self.addCleanup(web.server_close)
         self.addCleanup(web.shutdown)
         start = time.monotonic()
-        self.ends(self.worker(0), 1, "w0.log", 20)
+        self.ends(self.worker(0), 1, "w0.log")
         self.assertGreater(time.monotonic() - start, 3)
         log = self.log("w0.log")
         self.assertIn("server not ready, wait 3 sec to retry...", log)

@@ -13,7 +13,7 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("REGATTA_BIN", SOURCE / "build" / "bin"))
 TOOLS = BIN.parent / "tests"
-PATIENCE = 120  # seconds; a bound, not a pause
+PATIENCE = 120 * int(os.environ.get("TEST_SLOWNESS", 1))  # seconds; a bound, not a pause
 
 
 class Fault(Exception):

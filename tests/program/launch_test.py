@@ -10,9 +10,9 @@ import subprocess
 import time
 import uuid
 
-from program import BIN, ProgramTest, main
+from program import BIN, SLOWNESS, ProgramTest, main
 
-PATIENCE = 20  # seconds; a bound, not a pause
+PATIENCE = 20 * SLOWNESS  # seconds; a bound, not a pause
 
 
 class LaunchTest(ProgramTest):

@@ -10,6 +10,7 @@ import unittest
 
 BIN = pathlib.Path(os.environ["REGATTA_BIN"])
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SLOWNESS = int(os.environ.get("TEST_SLOWNESS", 1))  # how many times as long programs may take, as with a sanitizer
 SAMPLE = SOURCE / "tests" / "data" / "criteo_slots_80.txt"
 
 CONFIG = """
@@ -55,7 +56,7 @@ class ProgramTest(unittest.TestCase):
     def run_regatta(self, *args, code=0, **kwargs):
         done = self.start(*args, **kwargs)
         try:
-            out, err = done.communicate(timeout=120)
+            out, err = done.communicate(timeout=120 * SLOWNESS)
         except subprocess.TimeoutExpired:
             done.kill()
             self.fail(f"regatta {args} did not end")
@@ -75,7 +76,7 @@ class ProgramTest(unittest.TestCase):
                 break
         else:
             self.fail(f"'{text}' was never printed: {process.stderr.read()[-2000:]}")
-        process.communicate(timeout=120)
+        process.communicate(timeout=120 * SLOWNESS)
         return process.returncode
 
 
