@@ -19,6 +19,7 @@ namespace regatta::bench {
 namespace {
 
 struct Counter : train::PassObserver {
+  bool StopsHere() override { return false; }
   bool StopAsked() override { return false; }
   Wish AfterStep(const Step& step) override {
     samples += step.result.batch->size;
@@ -39,11 +40,11 @@ struct Timed : Counter {
     return checkpoint != nullptr && checkpoint->PauseAfterStep() ? Wish::kPause : Wish::kGoOn;
   }
   absl::Status AtPause(const base::DataPosition& position) override {
-    return checkpoint->Meet(worker::Attendance::kPaused, {position, 0, ""}).status();
+    return checkpoint->Meet(worker::Attendance::kPaused, worker::StopWish::kNone, {position, 0, ""}).status();
   }
   absl::Status AtEnd(const train::PassEnd& end) override {
     if (checkpoint == nullptr) return absl::OkStatus();
-    return checkpoint->Meet(worker::Attendance::kEnded, {end.position, 0, ""}).status();
+    return checkpoint->Meet(worker::Attendance::kEnded, worker::StopWish::kNone, {end.position, 0, ""}).status();
   }
   const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   const double seconds;

@@ -7,6 +7,32 @@
 #include "server/lane_session.h"
 
 namespace regatta::server {
+namespace {
+
+ps::JournalEntry MemberEntry(const Identity& id, MemberState state) {
+  ps::JournalEntry entry;
+  ps::WorkerId* const worker = state == MemberState::kHere   ? entry.mutable_joined()
+                               : state == MemberState::kDone ? entry.mutable_done()
+                                                             : entry.mutable_lost();
+  worker->set_rank(static_cast<uint32_t>(id.rank));
+  worker->set_incarnation(id.incarnation);
+  worker->set_where(id.where);
+  return entry;
+}
+
+ps::JournalEntry MeetingEntry(const std::string& name, uint64_t round, const Rendezvous::Payloads& payloads) {
+  ps::JournalEntry entry;
+  ps::Meeting& met = *entry.mutable_met();
+  met.set_name(name);
+  met.set_round(round);
+  for (const auto& [rank, payload] : payloads) {
+    met.add_ranks(static_cast<uint32_t>(rank));
+    met.add_payloads(payload);
+  }
+  return entry;
+}
+
+}  // namespace
 
 HostedJob::HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables)
     : spec_(spec),
@@ -51,8 +77,8 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
     RETURN_IF_ERROR(Replay(journal, lane, lane < state.lanes_size() ? state.lanes(lane).logged() : 0));
   RETURN_IF_ERROR(journal.KeepLanes(spec_.lanes.lanes()));
   for (const ps::JournalEntry& entry : journal.entries()) {
-    const auto restore = [this](const ps::WorkerId& worker, MemberState state) {
-      roster_.Restore({static_cast<int>(worker.rank()), worker.incarnation(), worker.where()}, state);
+    const auto restore = [&](const ps::WorkerId& worker, MemberState state) {
+      roster_.Restore({static_cast<int>(worker.rank()), worker.incarnation(), worker.where()}, state, entry.before());
     };
     if (entry.has_joined()) restore(entry.joined(), MemberState::kHere);
     if (entry.has_done()) restore(entry.done(), MemberState::kDone);
@@ -178,27 +204,32 @@ absl::Status HostedJob::Replay(Journal& journal, int lane, uint64_t after) {
 }
 
 void HostedJob::RecordIn(Journal& journal) {
-  roster_.RecordWith([&journal](const Identity& id, MemberState state) {
-    ps::JournalEntry entry;
-    ps::WorkerId* const worker = state == MemberState::kHere   ? entry.mutable_joined()
-                                 : state == MemberState::kDone ? entry.mutable_done()
-                                                               : entry.mutable_lost();
-    worker->set_rank(static_cast<uint32_t>(id.rank));
-    worker->set_incarnation(id.incarnation);
-    worker->set_where(id.where);
-    return journal.Write(entry);
-  });
+  roster_.RecordWith(
+      [&journal](const Identity& id, MemberState state) { return journal.Write(MemberEntry(id, state)); });
   rendezvous_.RecordWith([&journal](const std::string& name, uint64_t round, const Rendezvous::Payloads& payloads) {
-    ps::JournalEntry entry;
-    ps::Meeting& met = *entry.mutable_met();
-    met.set_name(name);
-    met.set_round(round);
-    for (const auto& [rank, payload] : payloads) {
-      met.add_ranks(static_cast<uint32_t>(rank));
-      met.add_payloads(payload);
-    }
-    return journal.Write(entry);
+    return journal.Write(MeetingEntry(name, round, payloads));
   });
+}
+
+// Meetings end, and workers come and go, before and after it is written; it is forced to the disk meanwhile.
+absl::StatusOr<uint64_t> HostedJob::Retell() {
+  uint64_t bytes = 0;
+  RETURN_IF_ERROR(rendezvous_.Hold([&](const Rendezvous::Over& over) {
+    return roster_.Hold([&](const std::vector<Member>& members) -> absl::Status {
+      std::vector<ps::JournalEntry> known;
+      for (const Member& member : members) {
+        if (member.state == MemberState::kAwaited) continue;
+        const bool away = member.state == MemberState::kAway;  // as the records have it, it is here
+        known.push_back(MemberEntry(member.id, away ? MemberState::kHere : member.state));
+        known.back().set_before(member.before);
+      }
+      for (const auto& [key, payloads] : over) known.push_back(MeetingEntry(key.first, key.second, *payloads));
+      ASSIGN_OR_RETURN(bytes, journal_->Retell(known));
+      return absl::OkStatus();
+    });
+  }));
+  RETURN_IF_ERROR(journal_->DropRetold());
+  return bytes;
 }
 
 void HostedJob::End() {

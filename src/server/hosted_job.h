@@ -76,6 +76,9 @@ class HostedJob {
     if (journal_ == nullptr) return 0;
     return journal_->Log(lane, worker, request);
   }
+  // The journal tells all that is known of the job again, in so many bytes, and gives up what it told before. Durable
+  // jobs only.
+  absl::StatusOr<uint64_t> Retell();
   // What belongs to a checkpoint of the tables, while the gate is closed. Durable jobs only.
   ps::ServerState State();
   table::ModelTables tables() const { return tables_->view(); }

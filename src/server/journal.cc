@@ -54,32 +54,42 @@ absl::Status Journal::OpenJob() {
   table::LogOptions options;
   options.folder = LogFolder(folder());
   options.name = "job";
-  ASSIGN_OR_RETURN(job_, table::PushLog::Open(options, 0, [this](const table::LogRecord& record) -> absl::Status {
+  options.headless = true;
+  uint64_t next = 0, begin = 1;  // the index behind the last, and the one from which all is told
+  ASSIGN_OR_RETURN(job_, table::PushLog::Open(options, 0, [&](const table::LogRecord& record) -> absl::Status {
                      ps::JournalEntry entry;
                      if (!entry.ParseFromArray(record.body.data(), static_cast<int>(record.body.size())))
                        return AsDamage("entry of a journal");
+                     next = record.index + 1;
+                     if (entry.retold() != 0) begin = entry.retold();
                      entries_.push_back(std::move(entry));
                      return absl::OkStatus();
                    }));
-  if (!entries_.empty() && !entries_.front().has_job()) return AsDamage("job, where one begins");
+  if (!entries_.empty()) {
+    const uint64_t first = next - entries_.size();
+    if (begin < first || begin >= next)
+      return absl::DataLossError(absl::StrCat(options.folder, ": records ", begin, " to ", first - 1,
+                                              " of the job's log are missing; restore it from a copy, or start from a "
+                                              "checkpoint with an empty data_dir"));
+    entries_.erase(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(begin - first));
+    if (!entries_.front().has_job()) return AsDamage("job, where one begins");
+  }
   if (entries_.empty() && base::Exists(options.folder + "/lane0.end"))
     return absl::DataLossError(
         absl::StrCat(options.folder,
                      " has logs of lanes, and none of the job that they belong to; restore it from a "
                      "copy, or start from a checkpoint with an empty data_dir"));
+  begin_.Clear();
+  if (!entries_.empty()) *begin_.mutable_job() = entries_.front().job();
+  for (const ps::JournalEntry& entry : entries_) begin_.set_lanes(std::max(begin_.lanes(), entry.lanes()));
   return absl::OkStatus();
 }
 
-int Journal::lanes_kept() const {
-  uint32_t lanes = 0;
-  for (const ps::JournalEntry& entry : entries_) lanes = std::max(lanes, entry.lanes());
-  return static_cast<int>(lanes);
-}
-
 absl::Status Journal::KeepLanes(int lanes) {
-  if (lanes <= lanes_kept()) return absl::OkStatus();
+  if (static_cast<uint32_t>(lanes) <= begin_.lanes()) return absl::OkStatus();
+  begin_.set_lanes(static_cast<uint32_t>(lanes));
   ps::JournalEntry entry;
-  entry.set_lanes(static_cast<uint32_t>(lanes));
+  entry.set_lanes(begin_.lanes());
   return Write(entry);
 }
 
@@ -87,7 +97,7 @@ absl::Status Journal::OpenLane(int lane, uint64_t after, const ChangeFn& fn) {
   table::LogOptions options;
   options.folder = LogFolder(folder());
   options.name = absl::StrCat("lane", lane);
-  options.expected = lane < lanes_kept();
+  options.expected = static_cast<uint32_t>(lane) < begin_.lanes();
   options.segment_bytes = segment_bytes_;
   if (lanes_.size() <= static_cast<size_t>(lane)) lanes_.resize(static_cast<size_t>(lane) + 1);
   ASSIGN_OR_RETURN(lanes_[static_cast<size_t>(lane)],
@@ -103,13 +113,42 @@ absl::Status Journal::OpenLane(int lane, uint64_t after, const ChangeFn& fn) {
   return absl::OkStatus();
 }
 
-absl::Status Journal::Write(const ps::JournalEntry& entry) {
+absl::StatusOr<uint64_t> Journal::Append(const ps::JournalEntry& entry) {
   const std::string bytes = entry.SerializeAsString();
   const std::string_view body(bytes);
-  ASSIGN_OR_RETURN(const uint64_t index, job_->Append({&body, 1}));
+  return job_->Append({&body, 1});
+}
+
+absl::Status Journal::Write(const ps::JournalEntry& entry) {
+  if (entry.has_job()) *begin_.mutable_job() = entry.job();  // the first of all, before there is anybody else to write
+  ASSIGN_OR_RETURN(const uint64_t index, Append(entry));
   if (ack_ == Ack::kSynced) RETURN_IF_ERROR(job_->Sync(index));
   RETURN_IF_ERROR(base::Failpoint("journal.written"));
   return Held();
+}
+
+// The last record says that all of them are there; without it they repeat what is known, and change nothing.
+absl::StatusOr<uint64_t> Journal::Retell(std::span<const ps::JournalEntry> known) {
+  RETURN_IF_ERROR(job_->BeginSegment());
+  const uint64_t before = job_->bytes();
+  ASSIGN_OR_RETURN(const uint64_t first, Append(begin_));
+  for (const ps::JournalEntry& entry : known) RETURN_IF_ERROR(Append(entry).status());
+  RETURN_IF_ERROR(base::Failpoint("journal.retell"));
+  ps::JournalEntry end;
+  end.set_retold(first);
+  RETURN_IF_ERROR(Append(end).status());
+  RETURN_IF_ERROR(base::Failpoint("journal.retold"));
+  retold_ = first;
+  RETURN_IF_ERROR(Held());
+  return job_->bytes() - before;
+}
+
+absl::Status Journal::DropRetold() {
+  RETURN_IF_ERROR(job_->Sync(job_->last_index()));
+  RETURN_IF_ERROR(base::Failpoint("journal.synced"));
+  RETURN_IF_ERROR(Held());
+  RETURN_IF_ERROR(job_->DropThrough(retold_ - 1));
+  return base::Failpoint("journal.dropped");
 }
 
 absl::StatusOr<uint64_t> Journal::Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {

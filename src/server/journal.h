@@ -1,12 +1,14 @@
 // What a server keeps on its disk, so that after a kill it comes back with all that it acknowledged: the job, who takes
 // part, where workers have met, and every change of its tables, in a log a lane (docs/format/log.md).
-// Thread-safety: Write and Log are concurrent; the rest comes before them.
+// Thread-safety: Write, Log, Drop, DropRetold and the counters are concurrent; the rest comes before them.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +38,7 @@ class Journal {
   const std::string& folder() const { return lease_->folder(); }  // where its files are
   // Whether the data_dir is still this server's. Asked before anything is answered.
   absl::Status Held() const { return lease_->Check(); }
-  // In their order; the first is the job. Empty: there is none.
+  // In their order, from where all that was known was told last; the first is the job. Empty: there is none.
   const std::vector<ps::JournalEntry>& entries() const { return entries_; }
 
   // `fn` for every change that the lane's log holds after record `after`; afterwards Log may be called for it.
@@ -50,6 +52,11 @@ class Journal {
 
   // Afterwards the entry is written, and the data_dir was still this server's.
   absl::Status Write(const ps::JournalEntry& entry);
+  // Writes the job, and all that is known besides, as if it began now. Whoever calls sees to it that nothing else is
+  // written meanwhile. After an error, or a kill, what was written before still counts. The bytes that it took.
+  absl::StatusOr<uint64_t> Retell(std::span<const ps::JournalEntry> known);
+  // What was written before it was told again is given up, when that is on the disk.
+  absl::Status DropRetold();
   // Afterwards the request is as safe as the job asks for, and the data_dir was still this server's: who comes next
   // finds it. The record's index.
   absl::StatusOr<uint64_t> Log(int lane, const Identity& worker, const grpc::ByteBuffer& request);
@@ -58,13 +65,14 @@ class Journal {
   absl::Status Drop(int lane, uint64_t index) { return lanes_[static_cast<size_t>(lane)]->DropThrough(index); }
   // Nobody will come back to the job: what the lanes have logged, and its checkpoints, are given up.
   absl::Status End();
-  uint64_t bytes() const;                              // of all lanes
+  uint64_t bytes() const;  // of all lanes
+  uint64_t job_bytes() const { return job_->bytes(); }
   uint64_t logged() const { return logged_.value(); }  // bytes, since the process began
 
  private:
   explicit Journal(std::unique_ptr<Lease> lease) : lease_(std::move(lease)) {}
   absl::Status OpenJob();
-  int lanes_kept() const;
+  absl::StatusOr<uint64_t> Append(const ps::JournalEntry& entry);
 
   const std::unique_ptr<Lease> lease_;
   Ack ack_ = Ack::kLogged;
@@ -72,6 +80,8 @@ class Journal {
   std::unique_ptr<table::PushLog> job_;
   std::vector<std::unique_ptr<table::PushLog>> lanes_;
   std::vector<ps::JournalEntry> entries_;
+  ps::JournalEntry begin_;           // the job, and how many lanes have a log
+  std::atomic<uint64_t> retold_{0};  // the index from which the job's log tells all
   metrics::Counter logged_;
 };
 

@@ -49,6 +49,11 @@ void Keeper::Run() {
       if (stopping_) return;
     }
     wait = kKeeperLook;
+    if (const absl::Status shortened = ShortenJobLog(); !shortened.ok()) {
+      LOG(WARNING) << "the log of the job was not made short, and grows: " << shortened.message() << "; tried again in "
+                   << kAfterFailure.count() << " s";
+      wait = kAfterFailure;
+    }
     if (journal_.logged() - begin < options_.log_bytes / Intervals(options_)) continue;
     const uint64_t before = journal_.logged();
     if (const absl::Status saved = Save(); saved.ok()) {
@@ -59,6 +64,15 @@ void Keeper::Run() {
       wait = kAfterFailure;
     }
   }
+}
+
+// Where much is known, it is not told for every little that comes.
+absl::Status Keeper::ShortenJobLog() {
+  const uint64_t bytes = journal_.job_bytes();
+  if (bytes < retold_bytes_ + std::max(retold_bytes_, options_.job_bytes)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(retold_bytes_, job_.Retell());
+  LOG(INFO) << "the log of the job was told again: " << retold_bytes_ << " bytes in place of " << bytes;
+  return absl::OkStatus();
 }
 
 absl::Status Keeper::Save() {

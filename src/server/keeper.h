@@ -2,7 +2,8 @@
 // background, while changes go on, and forgets what the log holds of the time before. A checkpoint is whole, or holds
 // what has changed since the one before it; a whole one and those upon it are a chain. The newest chain and the one
 // before it are kept, and the log from the newest checkpoint of the older chain on: whatever one file is damaged, the
-// server comes back all the same.
+// server comes back all the same. What the log tells of the job, and of its meetings, it has told again when that has
+// grown.
 // Thread-safety: Save is for one thread at a time.
 #pragma once
 
@@ -23,6 +24,7 @@ namespace regatta::server {
 struct KeeperOptions {
   uint64_t log_bytes = uint64_t{4} << 30;  // what the log may come to, about
   size_t chain = 4;                        // checkpoints of one
+  uint64_t job_bytes = 1 << 20;            // by which the job's own log may grow before it is told again
 };
 
 class Keeper {
@@ -42,6 +44,8 @@ class Keeper {
   Keeper(HostedJob& job, Journal& journal, const KeeperOptions& options)
       : job_(job), journal_(journal), options_(options), local_(journal.folder()) {}
   void Run();
+  // The job's own log is short afterwards, or was not long.
+  absl::Status ShortenJobLog();
   absl::Status Forget();
   // Where the newest chain begins in kept_, and the one before it; 0 where there is none before.
   size_t ChainAt(size_t last) const;
@@ -53,6 +57,7 @@ class Keeper {
   const LocalSaves local_;
   std::vector<LocalSaves::Kept> kept_;  // oldest first
   metrics::Counter saves_;
+  uint64_t retold_bytes_ = 0;  // of the job's own log, when it was told again
 
   base::Mutex mu_;
   base::CondVar changed_;

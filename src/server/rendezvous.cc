@@ -2,6 +2,8 @@
 
 #include <glog/logging.h>
 
+#include <set>
+
 #include "absl/strings/str_format.h"
 
 namespace regatta::server {
@@ -92,6 +94,7 @@ void Rendezvous::KeepLocked(const RoundKey& key) {
 
 void Rendezvous::Restore(const std::string& name, uint64_t round, Payloads payloads) {
   base::MutexLock lock(mu_);
+  if (rounds_.contains({name, round})) return;
   rounds_[{name, round}] = std::make_shared<Round>(Round{std::move(payloads), true});
   KeepLocked({name, round});
 }
@@ -102,6 +105,19 @@ std::vector<Rendezvous::RoundKey> Rendezvous::over() const {
   for (const auto& [key, round] : rounds_)
     if (round->complete) over.push_back(key);
   return over;
+}
+
+absl::Status Rendezvous::Hold(const std::function<absl::Status(const Over& over)>& fn) const {
+  base::MutexLock lock(mu_);
+  const std::set<RoundKey> later(complete_.begin(), complete_.end());
+  Over over;
+  const auto add = [&over](const RoundKey& key, const std::shared_ptr<Round>& round) {
+    over.emplace_back(key, std::shared_ptr<const Payloads>(round, &round->payloads));
+  };
+  for (const auto& [key, round] : rounds_)
+    if (round->complete && !later.contains(key)) add(key, round);
+  for (const RoundKey& key : complete_) add(key, rounds_.at(key));
+  return fn(over);
 }
 
 std::string Rendezvous::MissingLocked(const Round& round) const {

@@ -37,11 +37,14 @@ class Rendezvous {
   // Called, under the lock, before a meeting is over: an error ends the job. Before the first Meet only.
   using Record = std::function<absl::Status(const std::string& name, uint64_t round, const Payloads& payloads)>;
   void RecordWith(Record record) { record_ = std::move(record); }
-  // As a record tells. Before the first Meet only.
+  // As a record tells; nothing new where it tells of a meeting that is known. Before the first Meet only.
   void Restore(const std::string& name, uint64_t round, Payloads payloads);
   using RoundKey = std::pair<std::string, uint64_t>;
   // The meetings that are over and still known: whoever comes to one of them gets its answer.
   std::vector<RoundKey> over() const;
+  // `fn` with all of these, so that restored in this order they are known as they are now, while no other one ends.
+  using Over = std::vector<std::pair<RoundKey, std::shared_ptr<const Payloads>>>;
+  absl::Status Hold(const std::function<absl::Status(const Over& over)>& fn) const;
 
  private:
   struct Round {

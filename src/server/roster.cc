@@ -131,12 +131,18 @@ void Roster::Suspect(const Identity& id) {
   if (member != nullptr && !member->broken.has_value()) member->broken = std::chrono::steady_clock::now();
 }
 
-void Roster::Restore(const Identity& id, MemberState state) {
+void Roster::Restore(const Identity& id, MemberState state, const std::string& before) {
   base::MutexLock lock(mu_);
   if (id.rank < 0 || id.rank >= workers()) return;
   Member& member = members_[static_cast<size_t>(id.rank)];
   const bool taken = member.state != MemberState::kAwaited && member.id.incarnation != id.incarnation;
-  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, taken ? member.id.where : member.before};
+  const std::string known = taken ? member.id.where : member.before;
+  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, before.empty() ? known : before};
+}
+
+absl::Status Roster::Hold(const std::function<absl::Status(const std::vector<Member>& members)>& fn) const {
+  base::MutexLock lock(mu_);
+  return fn(members_);
 }
 
 void Roster::LoseSilent(std::chrono::duration<double> limit) {

@@ -83,8 +83,11 @@ class Roster {
   // job. Before the first Join only.
   using Record = std::function<absl::Status(const Identity& id, MemberState state)>;
   void RecordWith(Record record) { record_ = std::move(record); }
-  // As a record tells. Before the first Join only.
-  void Restore(const Identity& id, MemberState state);
+  // As a record tells; `before` is where the process ran whose place it took, where the record knows it. Before the
+  // first Join only.
+  void Restore(const Identity& id, MemberState state, const std::string& before = "");
+  // `fn` with everybody, while nobody joins, leaves or is lost.
+  absl::Status Hold(const std::function<absl::Status(const std::vector<Member>& members)>& fn) const;
 
   // Called after every change of who is expected, and after a failure. Before the first Join only.
   void Listen(std::function<void()> listener);

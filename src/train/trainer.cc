@@ -21,7 +21,13 @@ class Trainer::Pass {
  public:
   Pass(Trainer& trainer, PlanQueue& queue, base::StepKind kind, const base::DataPosition& done, uint64_t first_step,
        PassObserver& observer)
-      : trainer_(trainer), queue_(queue), kind_(kind), first_step_(first_step), observer_(observer), position_(done) {}
+      : trainer_(trainer),
+        queue_(queue),
+        kind_(kind),
+        first_step_(first_step),
+        observer_(observer),
+        position_(done),
+        stopping_(observer.StopsHere()) {}
 
   void RunThread(int thread) {
     StepRunner runner(
@@ -121,6 +127,7 @@ class Trainer::Pass {
       if (status_.ok()) status_ = trainer_.communicator_.Flush();
       if (status_.ok()) status_ = observer_.AtPause(position_);
       pausing_ = false;
+      if (observer_.StopsHere()) stopping_ = true;
     }
     changed_.NotifyAll();
   }
@@ -139,7 +146,7 @@ class Trainer::Pass {
   uint64_t entered_ ABSL_GUARDED_BY(mu_) = 0;  // steps begun
   bool pausing_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t pause_at_ ABSL_GUARDED_BY(mu_) = 0;  // steps begun when the pause is due
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mu_);
   bool reached_end_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -44,6 +44,8 @@ class PassObserver {
   virtual absl::Status AtEnd(const PassEnd& end) = 0;
   // A step failed with a loss that is not a number.
   virtual absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) = 0;
+  // Whether the pass ends here. Asked while no step is in flight: before the first, and after a pause.
+  virtual bool StopsHere() = 0;
   // Whether the pass is to end though the next batch has not come. Asked by threads that wait for data, several at a
   // time and also beside the other calls.
   virtual bool StopAsked() = 0;

@@ -64,6 +64,7 @@ class InferObserver : public train::PassObserver {
   absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
   absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
   absl::Status OnBadLoss(const data::Batch&, absl::Status bad) override { return bad; }
+  bool StopsHere() override { return false; }
   bool StopAsked() override { return StopSignal::Requested() != 0; }
 
   train::PassMeter meter;

@@ -13,9 +13,10 @@
 namespace regatta::worker {
 namespace {
 
-constexpr double kClose = 0.02;  // of the period: as close as meetings of sync come to the moment
-constexpr double kAgain = 0.1;   // of the period, after one by time that was left out
-constexpr uint64_t kGrowth = 4;  // of the batches between two of them
+constexpr double kClose = 0.02;    // of the period: as close as meetings of sync come to the moment
+constexpr double kAgain = 0.1;     // of the period, after one by time that was left out
+constexpr uint64_t kGrowth = 4;    // of the batches between two of them
+constexpr double kStopLook = 0.5;  // seconds between meetings at which sync may stop
 
 // What the first worker says of a meeting.
 constexpr char kNotDue[] = "not_due", kCut[] = "cut", kLeftOut[] = "left_out";
@@ -42,6 +43,7 @@ bool CostsOneCheckpoint(const absl::Status& status) {
 struct TeamCheckpoint::Meeting {
   WorkerPlaces places;
   bool anybody_paused = false;
+  bool stop = false;
   Due due = Due::kNo;
 };
 
@@ -64,22 +66,23 @@ void TeamCheckpoint::BeginEpoch(uint64_t epoch) {
   epoch_ = epoch;
   number_ = since_meeting_ = met_at_ = 0;
   plan_ = 1;
+  stop_agreed_ = false;
 }
 
 // A worker that comes too early to a meeting of async waits alone; one that comes too late keeps everybody.
 absl::Status TeamCheckpoint::ComeBack(uint64_t began_at, const WorkerPlace& mine) {
-  if (!pace_.periodic()) return absl::OkStatus();
+  if (!meets()) return absl::OkStatus();
   since_meeting_ = since_cut_ = mine.batches() - std::min(began_at, mine.batches());
-  bool all_ended = false;
+  AfterMeeting after = AfterMeeting::kGoOn;
   const std::optional<uint64_t> last = worker_.standing().LastRound(Name());
   if (last.has_value()) {
     number_ = *last;
-    ASSIGN_OR_RETURN(all_ended, Meet(Attendance::kPaused, mine));
+    ASSIGN_OR_RETURN(after, Meet(Attendance::kPaused, StopWish::kNone, mine));
   } else if (pace_.minutes > 0) {
     last_cut_ -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(60 * pace_.minutes));
   }
-  while (!all_ended && since_meeting_ > 0 && IsDue(0)) {
-    ASSIGN_OR_RETURN(all_ended, Meet(Attendance::kPaused, mine));
+  while (after == AfterMeeting::kGoOn && since_meeting_ > 0 && IsDue(0)) {
+    ASSIGN_OR_RETURN(after, Meet(Attendance::kPaused, StopWish::kNone, mine));
   }
   return absl::OkStatus();
 }
@@ -94,7 +97,7 @@ void TeamCheckpoint::Saved() {
 bool TeamCheckpoint::PauseAfterStep() {
   ++since_meeting_;
   ++since_cut_;
-  return pace_.periodic() && IsDue(batches_a_push_ - 1);
+  return meets() && IsDue(batches_a_push_ - 1);
 }
 
 // `begun` batches of other threads are on their way.
@@ -103,15 +106,19 @@ bool TeamCheckpoint::IsDue(uint64_t begun) {
     return (pace_.steps > 0 && since_cut_ >= pace_.steps) ||
            (pace_.minutes > 0 && SecondsSince(last_cut_) >= 60 * pace_.minutes);
   return (pace_.steps > 0 && since_cut_ + begun >= WholePushes(pace_.steps)) ||
-         (pace_.minutes > 0 && since_meeting_ + begun >= WholePushes(plan_));
+         (plans() && since_meeting_ + begun >= WholePushes(plan_));
 }
 
-absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPlace& mine) {
-  if (!pace_.periodic()) return true;
+absl::StatusOr<AfterMeeting> TeamCheckpoint::Meet(Attendance attendance, StopWish wish, const WorkerPlace& mine) {
+  if (!meets()) return AfterMeeting::kAllEnded;
   const bool by_steps = pace_.steps > 0 && since_cut_ >= (sync() ? WholePushes(pace_.steps) : pace_.steps);
   const Due due = attendance == Attendance::kEnded ? Due::kNo : by_steps ? Due::kSteps : sync() ? Due::kNo : Due::kTime;
-  ASSIGN_OR_RETURN(const Meeting meeting, Gather(attendance, mine, due));
-  if (!meeting.anybody_paused) return true;
+  ASSIGN_OR_RETURN(const Meeting meeting, Gather(attendance, wish, mine, due));
+  if (!meeting.anybody_paused) return AfterMeeting::kAllEnded;
+  if (meeting.stop) {  // and then the job is saved as it is here
+    stop_agreed_ = true;
+    return AfterMeeting::kStop;
+  }
   const std::string made = absl::StrCat(Name(), " is made");
   Verdict verdict;
   if (team_.chief() && !team_.Met(made, number_)) {
@@ -145,40 +152,46 @@ absl::StatusOr<bool> TeamCheckpoint::Meet(Attendance attendance, const WorkerPla
         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>((1 - kAgain) * 60 * pace_.minutes));
   if (words[0] == kCut) RETURN_IF_ERROR(Write(meeting.places, mine.meter));
   ++number_;
-  return false;
+  return AfterMeeting::kGoOn;
 }
 
-absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(Attendance attendance, const WorkerPlace& mine,
-                                                               Due due) {
-  const char mark[] = {attendance == Attendance::kPaused ? 'p' : 'e', static_cast<char>('0' + static_cast<int>(due))};
+absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(Attendance attendance, StopWish wish,
+                                                               const WorkerPlace& mine, Due due) {
+  const char marks[] = {attendance == Attendance::kPaused ? 'p' : 'e', wish == StopWish::kStop ? 's' : 'g',
+                        static_cast<char>('0' + static_cast<int>(due))};
   const WorkerPlace brought{mine.position, mine.settings_hash, ""};
-  ASSIGN_OR_RETURN(const auto payloads, team_.Share(Name(), std::string(mark, 2) + EncodePlace(brought), number_));
+  ASSIGN_OR_RETURN(const auto payloads,
+                   team_.Share(Name(), std::string(marks, sizeof marks) + EncodePlace(brought), number_));
   Meeting meeting;
   for (const auto& [rank, payload] : payloads) {
-    if (payload.size() < 2 || payload[1] < '0' || payload[1] > '2')
+    if (payload.size() < sizeof marks || payload[2] < '0' || payload[2] > '2')
       return absl::InternalError(absl::StrCat("worker ", rank, " brings ", payload.size(), " bytes to '", Name(), "'"));
     meeting.anybody_paused |= payload[0] == 'p';
-    meeting.due = std::max(meeting.due, static_cast<Due>(payload[1] - '0'));
-    ASSIGN_OR_RETURN(meeting.places[rank], DecodePlace(std::string_view(payload).substr(2)));
+    meeting.stop |= payload[1] == 's';
+    meeting.due = std::max(meeting.due, static_cast<Due>(payload[2] - '0'));
+    ASSIGN_OR_RETURN(meeting.places[rank], DecodePlace(std::string_view(payload).substr(sizeof marks)));
   }
   return meeting;
 }
 
 TeamCheckpoint::Verdict TeamCheckpoint::Judge(const Meeting& meeting) {
-  if (!sync() || pace_.minutes <= 0) return {meeting.due, false, 1};
+  if (!plans()) return {meeting.due, false, 1};
+  if (pace_.minutes <= 0) return {meeting.due, false, PlanNext(meeting, kStopLook)};
   const double left = 60 * pace_.minutes - SecondsSince(last_cut_);
   const Due due = std::max(meeting.due, left <= 0 ? Due::kTime : Due::kNo);
-  return {due, false, PlanNext(meeting, due == Due::kNo ? left : 60 * pace_.minutes)};
+  const double until = due == Due::kNo ? left : 60 * pace_.minutes;
+  // Half of the way that is left, and all of it where that is short.
+  const double wanted = until < kClose * 60 * pace_.minutes ? until : until / 2;
+  return {due, false, PlanNext(meeting, agrees_on_stops() ? std::min(wanted, kStopLook) : wanted)};
 }
 
-// Half of the way that is left, and all of it where that is short.
-uint64_t TeamCheckpoint::PlanNext(const Meeting& meeting, double seconds_left) {
+// The batches of so many seconds.
+uint64_t TeamCheckpoint::PlanNext(const Meeting& meeting, double seconds) {
   const uint64_t most = MostBatches(meeting.places);
   const double batches = static_cast<double>(std::max<uint64_t>(most - std::min(most, met_at_), 1));
   const double seconds_a_batch = std::max(SecondsSince(last_meeting_) / batches, 1e-6);
-  const bool near = seconds_left < kClose * 60 * pace_.minutes;
-  const double wanted = std::ceil((near ? seconds_left : seconds_left / 2) / seconds_a_batch);
-  return static_cast<uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(kGrowth * plan_)));
+  return static_cast<uint64_t>(
+      std::clamp(std::ceil(seconds / seconds_a_batch), 1.0, static_cast<double>(kGrowth * plan_)));
 }
 
 // Everybody waits meanwhile. What is asked for by steps is asked for of that step: it waits for the one before.

@@ -5,10 +5,14 @@
 // step: the first one tells at each meeting after how many batches the next one is, and with `minutes` meets more often
 // than it cuts, to come close by what it has seen of the speed. Elsewhere each worker goes by its own clock, which
 // meetings set. While one is written, the next by steps waits and the next by time is put off. A worker whose data has
-// ended, or that was stopped, comes to every meeting until all have. Thread-safety: one call at a time; the writing has
-// a thread of its own.
+// ended, or that was stopped, comes to every meeting until all have.
+//
+// In sync several workers also stop at a meeting, all before the same step: they meet about twice a second for it,
+// whether there are checkpoints or not.
+// Thread-safety: one call at a time, but for stop_agreed; the writing has a thread of its own.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -34,6 +38,9 @@ struct CheckpointPace {
 };
 
 enum class Attendance : uint8_t { kPaused, kEnded };
+enum class StopWish : uint8_t { kNone, kStop };
+// What follows a meeting, for all who came. kStop: somebody wished it, and not all have ended.
+enum class AfterMeeting : uint8_t { kGoOn, kStop, kAllEnded };
 
 class TeamCheckpoint {
  public:
@@ -52,8 +59,11 @@ class TeamCheckpoint {
   absl::Status ComeBack(uint64_t began_at, const WorkerPlace& mine);
   // This worker has made a step: whether it is to pause, at once in sync.
   bool PauseAfterStep();
-  // Every worker calls it as often: paused, and when it has ended until it returns true: all have.
-  absl::StatusOr<bool> Meet(Attendance attendance, const WorkerPlace& mine);
+  // Every worker calls it as often: paused, and when it has ended, until it returns another than kGoOn.
+  absl::StatusOr<AfterMeeting> Meet(Attendance attendance, StopWish wish, const WorkerPlace& mine);
+  // Whether the workers stop at a meeting; and whether one of the epoch's has said so.
+  bool agrees_on_stops() const { return sync() && team_.size() > 1; }
+  bool stop_agreed() const { return stop_agreed_; }
   // The job was saved otherwise, while all wait: steps and minutes count anew.
   void Saved();
   // Waits until what was cut is written. A checkpoint that could not be written for want of room, or because a server
@@ -72,14 +82,17 @@ class TeamCheckpoint {
 
   std::string Name() const { return absl::StrCat("cut in epoch ", epoch_); }  // of the epoch's meetings, by number
   bool IsDue(uint64_t begun);
-  absl::StatusOr<Meeting> Gather(Attendance attendance, const WorkerPlace& mine, Due due);
+  absl::StatusOr<Meeting> Gather(Attendance attendance, StopWish wish, const WorkerPlace& mine, Due due);
   Verdict Judge(const Meeting& meeting);
-  uint64_t PlanNext(const Meeting& meeting, double seconds_left);
+  uint64_t PlanNext(const Meeting& meeting, double seconds);
   absl::Status BeginCut(const Meeting& meeting, Due due);
   absl::Status Write(WorkerPlaces places, const std::string& meter);
   bool writing();
   uint64_t WholePushes(uint64_t batches) const;
   bool sync() const { return worker_.mode() == fleet::Mode::kSync; }
+  bool meets() const { return pace_.periodic() || agrees_on_stops(); }
+  // Whether the first worker tells after how many batches the next meeting is.
+  bool plans() const { return sync() && (pace_.minutes > 0 || agrees_on_stops()); }
 
   fleet::Worker& worker_;
   fleet::Team team_;
@@ -91,10 +104,11 @@ class TeamCheckpoint {
   uint64_t number_ = 0;         // of the epoch's next meeting
   uint64_t since_meeting_ = 0;  // batches of this worker
   uint64_t since_cut_ = 0;      // the same
-  uint64_t plan_ = 1;           // sync and minutes: batches between the last meeting and the next
+  uint64_t plan_ = 1;           // batches between the last meeting and the next, where they are planned
   Clock::time_point last_cut_ = Clock::now();
   Clock::time_point last_meeting_ = Clock::now();
   uint64_t met_at_ = 0;  // the most batches of a worker at the last meeting
+  std::atomic<bool> stop_agreed_{false};
 
   std::unique_ptr<client::RemoteCut> cut_;  // begun, to be written
   std::thread writer_;

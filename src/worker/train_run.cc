@@ -29,6 +29,10 @@ constexpr char kError[] = "error: ";
 // Of a meter that goes around with a checkpoint's meeting: servers keep what was said there for a while.
 constexpr size_t kSmallMeter = 64 << 10;
 
+// That a stop of sync waits for the meeting at which all stop: workers may have become much slower since it was
+// planned, or wait for data.
+constexpr std::chrono::seconds kStopPatience(10);
+
 double MinutesSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 60;
 }
@@ -132,6 +136,7 @@ absl::Status TrainRun::Start() {
                                                      return root_->SaveCheckpoint(model, run);
                                                    };
                                                  });
+  stop_teller_ = std::make_unique<StopTeller>([this] { return IsOver(); }, [this] { team_.AskToStop(); });
   return absl::OkStatus();
 }
 
@@ -445,6 +450,7 @@ absl::StatusOr<TrainRun::AfterEpoch> TrainRun::Validate(uint64_t epoch) {
     absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
     absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
     absl::Status OnBadLoss(const data::Batch&, absl::Status status) override { return status; }
+    bool StopsHere() override { return false; }
     bool StopAsked() override { return StopSignal::Requested() != 0; }
     train::PassMeter meter;
   } observer(epoch);
@@ -523,12 +529,11 @@ train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
     if (job_.metrics != nullptr) job_.metrics->Report(report);
     reporter_.Interval(report);
   }
-  if (team_.stop_asked()) return Wish::kStop;
-  if (MustStop()) {
-    team_.AskToStop();
-    return Wish::kStop;
-  }
-  return CheckpointIsDue() ? Wish::kPause : Wish::kGoOn;
+  const bool due = CheckpointIsDue();
+  if (!MustStop() && !StopWished()) return due ? Wish::kPause : Wish::kGoOn;
+  team_.AskToStop();
+  if (!StopsByMeeting()) return Wish::kStop;
+  return due ? Wish::kPause : StopIsLate() ? Wish::kStop : Wish::kGoOn;
 }
 
 // With what the heartbeats tell of the whole job.
@@ -537,10 +542,24 @@ train::IntervalReport TrainRun::Complete(train::IntervalReport report) const {
   return report;
 }
 
-bool TrainRun::StopAsked() {
-  if (team_.stop_asked()) return true;
-  if (!IsOver()) return false;
-  team_.AskToStop();
+// In sync with others: steps that are made without those that have stopped would be others than without a stop.
+bool TrainRun::StopsByMeeting() const { return checkpoint_ != nullptr && checkpoint_->agrees_on_stops(); }
+
+bool TrainRun::StopsHere() { return StopsByMeeting() && checkpoint_->stop_agreed(); }
+
+bool TrainRun::StopAsked() { return StopWished() && (!StopsByMeeting() || StopIsLate()); }
+
+// Here or elsewhere.
+bool TrainRun::StopWished() const { return team_.stop_asked() || IsOver(); }
+
+// Whether a stop that is wished has waited for its meeting for too long.
+bool TrainRun::StopIsLate() {
+  base::MutexLock lock(stop_mu_);
+  const auto now = std::chrono::steady_clock::now();
+  if (!stop_wished_.has_value()) stop_wished_ = now;
+  if (now - *stop_wished_ < kStopPatience) return false;
+  LOG_FIRST_N(WARNING, 1) << "stops without having met the others, for " << kStopPatience.count()
+                          << " s: a resumed run may differ from one that was not stopped";
   return true;
 }
 
@@ -573,7 +592,10 @@ bool TrainRun::CheckpointIsDue() {
 }
 
 absl::Status TrainRun::AtPause(const base::DataPosition& position) {
-  if (checkpoint_ != nullptr) return checkpoint_->Meet(Attendance::kPaused, Here(position, Meter::kSmall)).status();
+  if (checkpoint_ != nullptr) {
+    const StopWish wish = StopsByMeeting() && StopWished() ? StopWish::kStop : StopWish::kNone;
+    return checkpoint_->Meet(Attendance::kPaused, wish, Here(position, Meter::kSmall)).status();
+  }
   absl::Status status = root_->SaveCheckpoint(job_.store(), StateAt(position, table::EpochState::kRunning));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
@@ -588,10 +610,12 @@ absl::Status TrainRun::AtPause(const base::DataPosition& position) {
 absl::Status TrainRun::AtEnd(const train::PassEnd& end) {
   if (checkpoint_ == nullptr) return absl::OkStatus();
   const WorkerPlace here = Here(end.position, Meter::kSmall);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool all_ended, checkpoint_->Meet(Attendance::kEnded, here));
-    if (all_ended) return absl::OkStatus();
+  auto after = checkpoint_->stop_agreed() ? AfterMeeting::kStop : AfterMeeting::kGoOn;
+  while (after == AfterMeeting::kGoOn) {
+    const StopWish wish = StopsByMeeting() && StopWished() ? StopWish::kStop : StopWish::kNone;
+    ASSIGN_OR_RETURN(after, checkpoint_->Meet(Attendance::kEnded, wish, here));
   }
+  return absl::OkStatus();
 }
 
 absl::Status TrainRun::OnBadLoss(const data::Batch& batch, absl::Status status) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "fleet/team.h"
 #include "table/checkpoint/save_root.h"
@@ -15,6 +16,7 @@
 #include "train/trainer.h"
 #include "worker/job.h"
 #include "worker/job_progress.h"
+#include "worker/stop_teller.h"
 #include "worker/team_checkpoint.h"
 #include "worker/worker_places.h"
 
@@ -35,6 +37,7 @@ class TrainRun : private train::PassObserver {
   absl::Status AtPause(const base::DataPosition& position) override;
   absl::Status AtEnd(const train::PassEnd& end) override;
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
+  bool StopsHere() override;
   bool StopAsked() override;
 
   // What follows an epoch's validation; the highest that any worker says holds for all.
@@ -69,6 +72,9 @@ class TrainRun : private train::PassObserver {
   bool CheckpointIsDue();
   bool IsOver() const;
   bool MustStop();
+  bool StopWished() const;
+  bool StopsByMeeting() const;
+  bool StopIsLate();
   absl::Status CheckMemory() const;
   void SayMemory() const;
 
@@ -101,6 +107,9 @@ class TrainRun : private train::PassObserver {
   std::chrono::steady_clock::time_point last_save_ = start_;
   uint64_t steps_since_save_ = 0;
   absl::Status memory_;
+  base::Mutex stop_mu_;
+  std::optional<std::chrono::steady_clock::time_point> stop_wished_ ABSL_GUARDED_BY(stop_mu_);  // since when
+  std::unique_ptr<StopTeller> stop_teller_;  // null alone; the last: it looks at the others
 };
 
 }  // namespace regatta::worker

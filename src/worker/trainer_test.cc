@@ -153,9 +153,11 @@ struct Watcher : PassObserver {
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status) override {
     return absl::AbortedError(absl::StrCat("bad batch ", batch.index));
   }
+  bool StopsHere() override { return pauses == stop_at_pause; }
   bool StopAsked() override { return stop_asked; }
 
   std::atomic<bool> stop_asked{false};
+  int stop_at_pause = -1;  // 0 = before the first step
 
   std::set<uint64_t> seen;
   uint64_t steps = 0, stop_after = UINT64_MAX, pause_every = 0;
@@ -244,6 +246,33 @@ TEST(Trainer, APauseComesBetweenTwoPushes) {
   EXPECT_EQ(watcher.seen.size(), 400u);
   EXPECT_GT(watcher.pauses, 10);
   EXPECT_EQ(watcher.ends, 1);
+}
+
+// Where workers agree on it, a pass ends at a pause, with no batch more, or before its first.
+TEST(Trainer, APassEndsAtAPauseWhereItIsToldTo) {
+  for (const int threads : {1, 3}) {
+    Embedded setup(threads);
+    Numbers data(400);
+    Counting counting(*setup.local);
+    counting.batches = 5;
+    Watcher watcher;
+    watcher.pause_every = 7;
+    watcher.stop_at_pause = 2;
+    watcher.counting = &counting;
+    Trainer trainer(setup.model, counting, setup.options);
+    const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+    ASSERT_TRUE(end.ok()) << end.status();
+    EXPECT_FALSE(end->complete);
+    EXPECT_EQ(watcher.pauses, 2);
+    EXPECT_EQ(end->position.low, watcher.seen.size());
+    EXPECT_EQ(end->position.low % 5, 0u);
+    const auto none = trainer.RunPass(data, base::StepKind::kTrain, end->position, 0, watcher);
+    ASSERT_TRUE(none.ok()) << none.status();
+    EXPECT_FALSE(none->complete);
+    EXPECT_EQ(none->position.low, end->position.low);
+    EXPECT_EQ(watcher.seen.size(), end->position.low);
+    EXPECT_EQ(watcher.ends, 2);
+  }
 }
 
 TEST(Trainer, APauseThatTheDataDoesNotReachIsNone) {

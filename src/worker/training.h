@@ -70,6 +70,7 @@ class Training : private train::PassObserver {
   absl::Status AtPause(const base::DataPosition& position) override;
   absl::Status AtEnd(const train::PassEnd& end) override;
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
+  bool StopsHere() override { return false; }
   bool StopAsked() override;
 
   absl::Status StartTrainer();

@@ -135,7 +135,7 @@ absl::StatusOr<std::unique_ptr<PushLog>> PushLog::Open(const LogOptions& options
     if (reader->header().log != end->log) return Damage(path, "it belongs to another log");
     if (reader->header().first != first)
       return Damage(path, absl::StrCat("it begins with record ", reader->header().first));
-    if (next.has_value() ? first != *next : first > after + 1)
+    if (next.has_value() ? first != *next : first > after + 1 && !options.headless)
       return Damage(path, absl::StrCat("records ", next.value_or(after + 1), " to ", first - 1, " are missing"));
     tail.path = path;
     LogRecord record;
@@ -263,6 +263,13 @@ absl::Status PushLog::Sync(uint64_t index) {
     synced_.NotifyAll();
   }
   return absl::OkStatus();
+}
+
+absl::Status PushLog::BeginSegment() {
+  base::MutexLock lock(mu_);
+  RETURN_IF_ERROR(failure_);
+  if (fd_ < 0 || segments_.back().first > last_) return absl::OkStatus();
+  return StartSegmentLocked();
 }
 
 absl::Status PushLog::DropThrough(uint64_t index) {

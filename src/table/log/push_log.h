@@ -1,7 +1,7 @@
 // A log of records in segments (docs/format/log.md): what was appended is there after the process was killed, what was
 // synced after the machine lost its power. A tail that a kill or a power cut left unfinished is cut at the last whole
 // record; anything else that is not as it was written is DATA_LOSS, and nothing of the log is changed.
-// Thread-safety: Append, Sync, DropThrough and the counters are concurrent.
+// Thread-safety: Append, Sync, BeginSegment, DropThrough and the counters are concurrent.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct LogOptions {
   std::string folder;     // made where it is missing
   std::string name;       // in front of the names of its files: several logs may share a folder
   bool expected = false;  // it has been there: DATA_LOSS where nothing of it is
+  bool headless = false;  // its first records may have been dropped: whoever reads tells whether enough is there
   uint64_t segment_bytes = 64 << 20;
   uint64_t boot = BootIdentity();
 };
@@ -42,6 +43,8 @@ class PushLog {
   absl::StatusOr<uint64_t> Append(std::span<const std::string_view> parts);
   // Afterwards the records up to `index` survive a loss of power. Callers that come together share one fsync.
   absl::Status Sync(uint64_t index);
+  // Afterwards the next record is the first of a segment.
+  absl::Status BeginSegment();
   // Forgets the segments that hold only records up to `index`.
   absl::Status DropThrough(uint64_t index);
 

@@ -228,6 +228,27 @@ TEST_F(PushLogTest, DropsSegmentsThatAreCovered) {
   EXPECT_EQ(Open(options_, 30).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST_F(PushLogTest, ASegmentBegunOnPurposeIsWhereWhatComesBeforeIsDropped) {
+  Opened opened = Open(options_).value();
+  EXPECT_TRUE(opened.log->BeginSegment().ok()) << "there is nothing yet";
+  Append(*opened.log, "one");
+  Append(*opened.log, "two");
+  ASSERT_TRUE(opened.log->BeginSegment().ok());
+  ASSERT_TRUE(opened.log->BeginSegment().ok()) << "one is enough";
+  EXPECT_EQ(Append(*opened.log, "three"), 3u);
+  ASSERT_TRUE(opened.log->DropThrough(2).ok());
+  EXPECT_EQ(Segments(options_.folder).size(), 1u);
+  opened.log.reset();
+  EXPECT_EQ(Open(options_).status().code(), absl::StatusCode::kDataLoss) << "somebody may need the first two";
+  options_.headless = true;
+  opened = Open(options_).value();
+  EXPECT_EQ(opened.records, (Records{{3, "three"}}));
+  EXPECT_EQ(Append(*opened.log, "four"), 4u);
+  opened.log.reset();
+  fs::remove(Segments(options_.folder).back());
+  EXPECT_EQ(Open(options_).status().code(), absl::StatusCode::kDataLoss) << "its end is missing";
+}
+
 TEST_F(PushLogTest, AFullDiskCostsTheRecordAndNothingElse) {
   Opened opened = Open(options_).value();
   Append(*opened.log, "one");

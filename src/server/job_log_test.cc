@@ -1,0 +1,268 @@
+// The log in which a server keeps who takes part in its job and where workers have met: it stays short, and whoever
+// comes back knows what was known, wherever it was killed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "base/failpoint.h"
+#include "server/keeper.h"
+#include "server/testing/lasting_job.h"
+#include "table/checkpoint/test_folder.h"
+
+namespace regatta::server {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+bool Never() { return false; }
+
+JobSpec Spec(int workers) {
+  JobSpec spec;
+  spec.workers = workers;
+  spec.loss_policy = LossPolicy::kAwait;
+  spec.tables.dense.rule.name = "sgd";
+  spec.tables.dense.parameters = {{"w", {1}, {}}};
+  return spec;
+}
+
+// A server's life in a folder.
+class Life {
+ public:
+  Life(const std::string& folder, int workers) : opened_(OpenLastingJob(folder, Spec(workers))) {
+    EXPECT_TRUE(opened_.job.ok()) << opened_.job.status();
+  }
+  HostedJob& job() { return **opened_.job; }
+  Journal& journal() { return *opened_.journal; }
+
+  // What is known of meetings, in the order in which it is given up.
+  using Known = std::vector<std::pair<Rendezvous::RoundKey, Rendezvous::Payloads>>;
+  Known known() {
+    Known known;
+    EXPECT_TRUE(job()
+                    .rendezvous()
+                    .Hold([&](const Rendezvous::Over& over) {
+                      for (const auto& [key, payloads] : over) known.emplace_back(key, *payloads);
+                      return absl::OkStatus();
+                    })
+                    .ok());
+    return known;
+  }
+  // The only worker that is expected meets itself.
+  void Meet(const std::string& name, uint64_t round, const std::string& payload) {
+    EXPECT_EQ(job().rendezvous().Meet(0, name, round, payload, {}, Never).status(), absl::OkStatus());
+  }
+
+ private:
+  LastingJob opened_;
+};
+
+std::vector<std::string> JobSegments(const std::string& term) {
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(term + "/log"))
+    if (entry.path().filename().string().starts_with("job-")) paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+uint64_t BytesOf(const std::vector<std::string>& paths) {
+  uint64_t bytes = 0;
+  for (const std::string& path : paths) bytes += fs::file_size(path);
+  return bytes;
+}
+
+// A job of three lives: worker 0 meets, worker 1 is done, the place of worker 2 was taken and left. Where it was at
+// last; returns what is known.
+Life::Known Prepare(const std::string& folder, std::string* term) {
+  Life::Known known;
+  for (uint64_t life = 0; life < 3; ++life) {
+    Life server(folder, 3);
+    if (life == 0) {
+      for (int rank = 0; rank < 3; ++rank)
+        EXPECT_TRUE(server.job().Admit({rank, 7, absl::StrCat("process ", rank)}).ok());
+    }
+    if (life == 1) {
+      EXPECT_EQ(server.job().Admit({2, 8, "another process"}).value(), "process 2");
+      server.job().roster().Leave({1, 7, ""});
+      server.job().roster().Leave({2, 8, ""});
+    }
+    if (life == 0) continue;
+    for (uint64_t i = 0; i < 40; ++i) server.Meet(absl::StrCat("once ", life, " ", i), 0, absl::StrCat("o", i));
+    for (uint64_t i = 0; i < 20; ++i) server.Meet("often", 20 * (life - 1) + i, absl::StrCat("often ", life, " ", i));
+    known = server.known();
+    *term = server.journal().folder();
+  }
+  EXPECT_EQ(JobSegments(*term).size(), 3u);
+  return known;
+}
+
+void ExpectAsBefore(Life& life, const Life::Known& known) {
+  EXPECT_EQ(life.known(), known);
+  for (const auto& [key, payloads] : known) {
+    const auto again = life.job().rendezvous().Meet(0, key.first, key.second, "other", {}, Never);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(**again, payloads) << key.first << ", round " << key.second;
+  }
+  EXPECT_TRUE(life.job().roster().Expected(0));
+  EXPECT_FALSE(life.job().roster().Expected(1));
+  EXPECT_EQ(life.job().roster().members()[2].state, MemberState::kDone);
+  EXPECT_EQ(life.job().roster().members()[2].before, "process 2");
+  EXPECT_EQ(life.job().roster().Check({0, 7, ""}), absl::OkStatus());
+}
+
+TEST(JobLog, ToldAgainItIsShortAndWhoeverComesBackKnowsTheSame) {
+  table::TestFolder folder;
+  std::string term;
+  Life::Known known = Prepare(folder.path(), &term);
+  const uint64_t before = BytesOf(JobSegments(term));
+  for (int round = 0; round < 3; ++round) {
+    Life life(folder.path(), 3);
+    ExpectAsBefore(life, known);
+    ASSERT_EQ(life.job().Retell().status(), absl::OkStatus());
+    EXPECT_EQ(JobSegments(life.journal().folder()).size(), 1u);
+    EXPECT_LT(life.journal().job_bytes(), before);
+    ExpectAsBefore(life, known);
+    life.Meet("often", 40 + static_cast<uint64_t>(round), "later");
+    life.Meet(absl::StrCat("later ", round), 0, "later");
+    known = life.known();
+  }
+  Life life(folder.path(), 3);
+  ExpectAsBefore(life, known);
+}
+
+// Between every two steps of it, by a process of its own that ends there as kill -9 would end it.
+TEST(JobLog, AKillAnywhereInTheRetellingLosesNothing) {
+  table::TestFolder prepared;
+  std::string term;
+  const Life::Known known = Prepare(prepared.path(), &term);
+  for (const std::string point : {"log.segment", "log.write", "journal.retell", "journal.retold", "log.fsync",
+                                  "journal.synced", "log.drop", "journal.dropped"}) {
+    int kills = 0;
+    for (int hit = 1;; hit += point == "log.write" ? 7 : 1) {
+      table::TestFolder folder;
+      fs::copy(prepared.path(), folder.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+      const pid_t child = fork();
+      if (child == 0) {
+        LastingJob opened = OpenLastingJob(folder.path(), Spec(3));
+        if (!opened.job.ok() || !base::ArmFailpoints(absl::StrCat(point, "=crash@", hit)).ok()) _exit(2);
+        _exit((*opened.job)->Retell().ok() ? 0 : 3);
+      }
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      const bool killed = WIFSIGNALED(status);
+      ASSERT_TRUE(killed || WEXITSTATUS(status) == 0) << point << "@" << hit << ": " << WEXITSTATUS(status);
+      SCOPED_TRACE(absl::StrCat(point, "@", hit));
+      Life::Known later;
+      {
+        Life life(folder.path(), 3);
+        ExpectAsBefore(life, known);
+        life.Meet("often", 40, "later");
+        later = life.known();
+      }
+      {
+        Life life(folder.path(), 3);
+        ExpectAsBefore(life, later);
+        ASSERT_EQ(life.job().Retell().status(), absl::OkStatus());
+        EXPECT_EQ(JobSegments(life.journal().folder()).size(), 1u);
+      }
+      Life life(folder.path(), 3);
+      ExpectAsBefore(life, later);
+      if (!killed) break;
+      ++kills;
+    }
+    EXPECT_GE(kills, point == "log.drop" ? 3 : point == "log.write" ? 10 : 1) << point;
+  }
+}
+
+// A full disk, or another error: what was told half changes nothing, then or later.
+TEST(JobLog, ARetellingThatFailsChangesNothing) {
+  table::TestFolder folder;
+  std::string term;
+  Life::Known known = Prepare(folder.path(), &term);
+  {
+    Life life(folder.path(), 3);
+    for (const char* point :
+         {"log.segment=error", "log.write=enospc@9", "log.write=enospc@30", "journal.retell=error"}) {
+      ASSERT_TRUE(base::ArmFailpoints(point).ok());
+      EXPECT_FALSE(life.job().Retell().ok()) << point;
+      ASSERT_TRUE(base::ArmFailpoints("").ok());
+      life.Meet(point, 0, "between");
+      ExpectAsBefore(life, known = life.known());
+    }
+  }
+  Life life(folder.path(), 3);
+  ExpectAsBefore(life, known);
+}
+
+// What is left must tell all: without its head it is damage, and not a shorter history.
+TEST(JobLog, ALogWithoutItsHeadIsFound) {
+  table::TestFolder folder;
+  std::string term;
+  Prepare(folder.path(), &term);
+  fs::remove(JobSegments(term).front());
+  const auto headless = Journal::Open(folder.path());
+  EXPECT_EQ(headless.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(headless.status().message()), HasSubstr("records 1 to "));
+}
+
+TEST(JobLog, TheHeadOfATaleThatWasGivenUpHalfwayIsNoHead) {
+  table::TestFolder folder;
+  std::string term;
+  Prepare(folder.path(), &term);
+  {
+    Life life(folder.path(), 3);
+    ASSERT_TRUE(base::ArmFailpoints("journal.retell=error").ok());
+    EXPECT_FALSE(life.job().Retell().ok());
+    ASSERT_TRUE(base::ArmFailpoints("").ok());
+    term = life.journal().folder();
+  }
+  const auto segments = JobSegments(term);
+  for (const std::string& path : segments)
+    if (path != segments.back()) fs::remove(path);
+  EXPECT_EQ(Journal::Open(folder.path()).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// Meetings of two workers go on meanwhile, and one comes back again and again.
+TEST(JobLog, ManyMeetingsKeepItShort) {
+  constexpr uint64_t kBytes = 40'000, kLimit = kBytes + 10'000;  // what is known is less than that
+  table::TestFolder folder;
+  Life::Known known;
+  uint64_t written = 0, longest = 0;
+  {
+    Life life(folder.path(), 2);
+    for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(life.job().Admit({rank, 1, "here"}).ok());
+    auto keeper = Keeper::Start(life.job(), life.journal(), {.job_bytes = kBytes}).value();
+    const std::string payload(100, 'p');
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    for (uint64_t told = 0, round = 0; told < 4 && std::chrono::steady_clock::now() < deadline; ++round) {
+      std::thread other([&] { EXPECT_TRUE(life.job().rendezvous().Meet(1, "often", round, payload, {}, Never).ok()); });
+      EXPECT_TRUE(life.job().rendezvous().Meet(0, "often", round, payload, {}, Never).ok());
+      other.join();
+      written += 2 * payload.size();
+      if (round % 50 == 0) {
+        ASSERT_TRUE(life.job().Admit({1, round + 2, "there"}).ok());
+      }
+      // No faster than it is looked at.
+      const uint64_t bytes = life.journal().job_bytes();
+      longest = std::max(longest, bytes);
+      if (bytes < kLimit) continue;
+      while (life.journal().job_bytes() >= kLimit && std::chrono::steady_clock::now() < deadline)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ++told;
+    }
+    EXPECT_GT(written, 3 * kBytes / 2);
+    EXPECT_LT(longest, kLimit + 2000);
+    EXPECT_LT(BytesOf(JobSegments(life.journal().folder())), kLimit);
+    known = life.known();
+    EXPECT_GE(known.size(), 5u);
+  }
+  Life life(folder.path(), 2);
+  EXPECT_EQ(life.known(), known);
+}
+
+}  // namespace
+}  // namespace regatta::server
