@@ -1,8 +1,8 @@
 // train, infer and config need libtorch: `regatta` becomes `regatta-train`, which stands beside it, with the words it
 // got. `regatta train` in the PSERVER role needs none and becomes
 //   regatta-pserver --role-from-environment [--insecure] [--token_file=…] [--metrics_port=N] -- train -m config.yaml …
-// (cluster/pserver_args.h parses it). A wrong environment, flag or configuration, and a role that this build cannot play,
-// are errors before anything starts.
+// (cluster/pserver_args.h parses it). A wrong environment, flag or configuration, and a role that this build cannot
+// play, are errors before anything starts.
 #pragma once
 
 #include <string>
