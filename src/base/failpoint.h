@@ -1,8 +1,8 @@
 // Named places where a test makes the process fail: every write, fsync and rename has one.
 // REGATTA_FAILPOINTS="save.rename=crash@2,file.write=enospc" arms them: crash ends the process at once as kill -9
 // would, stop puts it to sleep as SIGSTOP would, slow takes 5 ms, error returns a Status, enospc an out-of-space one;
-// @n fires at the n-th hit only. Thread-safety: all functions are concurrent. Costs one relaxed load while nothing is
-// armed.
+// @n fires at the n-th hit only.
+// Thread-safety: all functions are concurrent. Costs one relaxed load while nothing is armed.
 #pragma once
 
 #include <atomic>

@@ -72,6 +72,7 @@ LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Stand
       standing_(standing),
       cancelled_(std::move(cancelled)),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
+      reader_(job, shards_),
       keys_(static_cast<size_t>(job.sparse_tables())) {}
 
 grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
@@ -109,11 +110,11 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
     case ps::PULL_DENSE:
       return PullDense(frame);
     case ps::COUNT_ROWS:
-      return CountRows(frame);
+      return reader_.CountRows(frame.header());
     case ps::READ_ROWS:
-      return ReadRows(frame);
+      return reader_.ReadRows(frame.header());
     case ps::READ_DENSE:
-      return ReadDense(frame);
+      return reader_.ReadDense(frame.header());
     case ps::BEGIN_CUT:
       return BeginCut(frame);
     case ps::END_CUT:
@@ -505,70 +506,9 @@ LaneSession::Reply LaneSession::Leave(wire::FrameReader& frame) {
   return Done(header.id());
 }
 
-LaneSession::Reply LaneSession::CountRows(wire::FrameReader& frame) {
-  ps::FrameHeader reply;
-  reply.set_id(frame.header().id());
-  const auto shards = static_cast<size_t>(shards_.size());
-  std::vector<uint64_t> counts;
-  if (const uint64_t cut = frame.header().cut(); cut != 0) {
-    ASSIGN_OR_RETURN(counts, job_.cut().CountRows(cut, shards_));
-  } else {
-    for (int table = 0; table < job_.sparse_tables(); ++table)
-      for (int64_t shard = shards_.begin; shard < shards_.end; ++shard)
-        counts.push_back(job_.sparse(table).ShardRows(static_cast<uint32_t>(shard)));
-  }
-  reply.set_count(shards);
-  wire::FrameWriter writer(reply, counts.size() * sizeof(uint64_t));
-  writer.Append(counts.data(), counts.size() * sizeof(uint64_t));
-  return writer.Finish();
-}
-
-absl::Status LaneSession::CheckShard(const ps::FrameHeader& header) const {
-  if (header.sections_size() != 1 || header.sections(0).table() >= static_cast<uint32_t>(job_.sparse_tables()))
-    return absl::InvalidArgumentError("the request names no table");
-  if (shards_.Contains(header.shard())) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("virtual shard ", header.shard(), " is not this lane's"));
-}
-
-// Rows [step, step + count) of the shard, in the order of the walk; where they are not of a cut, nothing may change
-// meanwhile.
-LaneSession::Reply LaneSession::ReadRows(wire::FrameReader& frame) {
-  const ps::FrameHeader& header = frame.header();
-  RETURN_IF_ERROR(CheckShard(header));
-  const table::SparseTable& table = job_.sparse(header.sections(0).table());
-  const auto width = static_cast<size_t>(table.row_width());
-  const uint64_t first = header.step();
-  const uint64_t most =
-      std::min<uint64_t>(std::min<uint64_t>(header.count(), wire::kMaxKeysAFrame),
-                         (wire::kMaxFrameBytes - wire::kMaxHeaderBytes) / (sizeof(base::Key) + width * sizeof(float)));
-  std::vector<base::Key> keys;
-  std::vector<float> rows;
-  if (header.cut() != 0) {
-    ASSIGN_OR_RETURN(
-        HostedCut::Rows read,
-        job_.cut().ReadRows(header.cut(), static_cast<int>(header.sections(0).table()), header.shard(), first, most));
-    keys = std::move(read.keys);
-    rows = std::move(read.rows);
-  } else {
-    uint64_t at = 0;
-    table.ForEachRow(header.shard(), [&](base::Key key, std::span<const float> row) {
-      if (at++ < first || keys.size() >= most) return;
-      keys.push_back(key);
-      rows.insert(rows.end(), row.begin(), row.end());
-    });
-  }
-  ps::FrameHeader reply;
-  reply.set_id(header.id());
-  reply.set_count(keys.size());
-  wire::FrameWriter writer(reply, keys.size() * sizeof(base::Key) + rows.size() * sizeof(float));
-  writer.Append(keys.data(), keys.size() * sizeof(base::Key));
-  writer.Append(rows.data(), rows.size() * sizeof(float));
-  return writer.Finish();
-}
-
 LaneSession::Reply LaneSession::LoadRows(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
-  RETURN_IF_ERROR(CheckShard(header));
+  RETURN_IF_ERROR(reader_.CheckShard(header));
   RETURN_IF_ERROR(CheckSections(frame));
   const ps::Section& section = header.sections(0);
   table::SparseTable& table = job_.sparse(section.table());
@@ -590,28 +530,6 @@ LaneSession::Reply LaneSession::Clear(wire::FrameReader& frame) {
   RETURN_IF_ERROR(Log().status());
   for (int table = 0; table < job_.sparse_tables(); ++table) job_.sparse(table).Clear();
   return Done(frame.header().id());
-}
-
-// Array 0 is the values, i + 1 state i.
-LaneSession::Reply LaneSession::ReadDense(wire::FrameReader& frame) {
-  const ps::FrameHeader& header = frame.header();
-  const table::DenseTable& dense = job_.dense();
-  if (header.shard() > static_cast<uint32_t>(dense.state_count()))
-    return absl::InvalidArgumentError(absl::StrCat("there is no dense array ", header.shard()));
-  std::span<const float> values =
-      header.shard() == 0 ? dense.Values() : dense.State(static_cast<int>(header.shard()) - 1);
-  ps::FrameHeader reply;
-  reply.set_id(header.id());
-  reply.set_count(dense.updates());
-  HostedCut::Dense kept;
-  if (header.cut() != 0) {
-    ASSIGN_OR_RETURN(kept, job_.cut().ReadDense(header.cut(), header.shard()));
-    values = kept.values;
-    reply.set_count(kept.updates);
-  }
-  wire::FrameWriter writer(reply, values.size_bytes());
-  writer.Append(values.data(), values.size_bytes());
-  return writer.Finish();
 }
 
 // All workers wait meanwhile, with all that they have learnt pushed; what a server holds is of one moment.

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "server/hosted_job.h"
+#include "server/model_reader.h"
 #include "server/roster.h"
 #include "server/step_part.h"
 #include "server/token_guard.h"
@@ -46,11 +47,8 @@ class LaneSession {
   Reply AddDense(wire::FrameReader& frame);
   Reply Begin(wire::FrameReader& frame);
   Reply Leave(wire::FrameReader& frame);
-  Reply CountRows(wire::FrameReader& frame);
-  Reply ReadRows(wire::FrameReader& frame);
   Reply LoadRows(wire::FrameReader& frame);
   Reply Clear(wire::FrameReader& frame);
-  Reply ReadDense(wire::FrameReader& frame);
   Reply LoadDense(wire::FrameReader& frame);
   Reply BeginCut(wire::FrameReader& frame);
   Reply EndCut(wire::FrameReader& frame);
@@ -65,7 +63,6 @@ class LaneSession {
   absl::Status AwaitTurn(const ps::FrameHeader& header);
   absl::StatusOr<std::shared_ptr<const StepImage>> Before(const ps::FrameHeader& header);
   bool Holds(const ps::FrameHeader& header) const;
-  absl::Status CheckShard(const ps::FrameHeader& header) const;
   void NotePull(const ps::FrameHeader& header);
   uint64_t NoteUpdate(const ps::FrameHeader& header);
 
@@ -74,7 +71,8 @@ class LaneSession {
   const int lane_;
   const Standing standing_;
   const Cancelled cancelled_;
-  const wire::Range shards_;                   // of a sparse lane
+  const wire::Range shards_;  // of a sparse lane
+  const ModelReader reader_;
   std::vector<std::vector<base::Key>> keys_;   // a table each, reused
   std::vector<float> rows_;                    // on their way to 16 bits, reused
   StepPart part_;                              // of a push, reused where the mode applies it at once

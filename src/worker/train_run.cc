@@ -2,13 +2,11 @@
 
 #include <glog/logging.h>
 
+#include <array>
 #include <bit>
-#include <cstring>
+#include <span>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "fleet/worker.h"
@@ -16,15 +14,12 @@
 #include "table/checkpoint/run_record.h"
 #include "table/checkpoint/save_list.h"
 #include "worker/batch_text.h"
+#include "worker/number_text.h"
+#include "worker/run_start.h"
 #include "worker/stop_signal.h"
 
 namespace regatta::worker {
 namespace {
-
-constexpr char kMeterBlob[] = "pass_metrics";
-constexpr char kBestBlob[] = "best_validation";
-constexpr char kStartAt[] = "start at";
-constexpr char kError[] = "error: ";
 
 // Of a meter that goes around with a checkpoint's meeting: servers keep what was said there for a while.
 constexpr size_t kSmallMeter = 64 << 10;
@@ -35,19 +30,6 @@ constexpr std::chrono::seconds kStopPatience(10);
 
 double MinutesSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 60;
-}
-
-// What the first worker shares.
-std::string FormatNumbers(const std::vector<uint64_t>& numbers) { return absl::StrJoin(numbers, " "); }
-
-absl::StatusOr<std::vector<uint64_t>> ParseNumbers(const std::string& text, size_t count) {
-  std::vector<uint64_t> numbers;
-  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-    numbers.push_back(0);
-    if (!absl::SimpleAtoi(word, &numbers.back())) numbers.clear();
-  }
-  if (numbers.size() != count) return absl::InternalError(absl::StrCat("worker 0 says '", text, "'"));
-  return numbers;
 }
 
 std::string StepsOfEpoch(uint64_t epoch) { return absl::StrCat("steps of epoch ", epoch); }
@@ -118,10 +100,15 @@ absl::Status TrainRun::OpenRoot() {
 }
 
 absl::Status TrainRun::Start() {
-  RETURN_IF_ERROR(ShareStart(team_.chief() && !team_.Met(kStartAt) ? Restore() : absl::OkStatus()));
-  if (!team_.alone()) RETURN_IF_ERROR(team_.AllWell("places", TakePlace()));
+  ASSIGN_OR_RETURN(RunStart start, FindRunStart(job_, team_, root_.get(), data_.settings_hash, reporter_));
+  epoch_ = start.epoch;
+  first_step_ = start.first_step;
+  position_ = start.position;
+  restored_meter_ = std::move(start.meter);
+  unvalidated_ = start.unvalidated;
+  best_ = start.best;
   ASSIGN_OR_RETURN(comm::Communicator* const communicator,
-                   job_.fleet->StartCommunicator(first_step_ + MostBatches(places_)));
+                   job_.fleet->StartCommunicator(first_step_ + MostBatches(start.places)));
   trainer_ =
       std::make_unique<train::Trainer>(*job_.model, *communicator,
                                        train::TrainerOptions{.threads = static_cast<int>(job_.run.runner.thread_num),
@@ -138,127 +125,6 @@ absl::Status TrainRun::Start() {
                                                  });
   stop_teller_ = std::make_unique<StopTeller>([this] { return IsOver(); }, [this] { team_.AskToStop(); });
   return absl::OkStatus();
-}
-
-// Everybody begins where the first worker does.
-absl::Status TrainRun::ShareStart(const absl::Status& restored) {
-  const std::string mine =
-      restored.ok()
-          ? absl::StrCat(
-                FormatNumbers({epoch_, first_step_, unvalidated_.has_value() ? *unvalidated_ + 1 : 0,
-                               best_.has_value() ? best_epoch_ + 1 : 0, std::bit_cast<uint64_t>(best_.value_or(0))}),
-                "\n", EncodePlaces(places_))
-          : absl::StrCat(kError, restored.message());
-  const absl::StatusOr<std::string> start = team_.FromChief(kStartAt, mine);
-  RETURN_IF_ERROR(restored);
-  RETURN_IF_ERROR(start.status());
-  if (start->starts_with(kError))
-    return absl::AbortedError(absl::StrCat("worker 0: ", start->substr(sizeof kError - 1)));
-  const size_t line = std::min(start->find('\n'), start->size() - 1);
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ParseNumbers(start->substr(0, line), 5));
-  ASSIGN_OR_RETURN(places_, DecodePlaces(std::string_view(*start).substr(line + 1)));
-  epoch_ = numbers[0];
-  first_step_ = numbers[1];
-  if (!team_.chief()) return absl::OkStatus();
-  if (numbers[2] > 0) unvalidated_ = numbers[2] - 1;
-  TakeBest(numbers[3], numbers[4]);
-  return absl::OkStatus();
-}
-
-// In the middle of an epoch every worker goes on where it was itself.
-absl::Status TrainRun::TakePlace() {
-  if (places_.empty()) return absl::OkStatus();
-  const auto mine = places_.find(job_.fleet->worker_index());
-  if (mine == places_.end()) return absl::InternalError("the save does not say where this worker was");
-  if (mine->second.settings_hash != data_.settings_hash)
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the save is of the middle of epoch ", epoch_,
-        ", and this worker's files, batch size, seed or reader have changed since: batch ", mine->second.position.low,
-        " is not the same batch any more. Put them back, or start anew with "
-        "--overwrite"));
-  position_ = mine->second.position;
-  restored_meter_ = mine->second.meter;
-  return absl::OkStatus();
-}
-
-void TrainRun::TakeBest(uint64_t epoch_and_one, uint64_t bits) {
-  if (epoch_and_one == 0) return;
-  best_epoch_ = epoch_and_one - 1;
-  best_ = std::bit_cast<double>(bits);
-}
-
-// Fills the model from an earlier run's save, or from the one to start with.
-absl::Status TrainRun::Restore() {
-  if (!job_.args.resume) return WarmStart();
-  ASSIGN_OR_RETURN(const auto resumed, root_->LoadNewest(job_.store()));
-  if (!resumed.has_value()) {
-    reporter_.Note(absl::StrCat("resuming: ", root_->path(), " holds no save yet, so the run begins anew"));
-    return WarmStart();
-  }
-  const table::RunState& run = resumed->run;
-  if (auto best = run.blobs.find(kBestBlob);
-      best != run.blobs.end() && best->second.size() == sizeof(double) + sizeof(uint64_t)) {
-    double value;
-    std::memcpy(&value, best->second.data(), sizeof value);
-    std::memcpy(&best_epoch_, best->second.data() + sizeof value, sizeof best_epoch_);
-    best_ = value;
-  }
-  if (run.epoch_state == table::EpochState::kFinished) {
-    epoch_ = run.epoch + 1;
-    first_step_ = run.step;
-    position_.pass = epoch_;
-    unvalidated_ = run.epoch;
-    reporter_.Note(absl::StrCat("resuming after epoch ", run.epoch, " from ", root_->FolderOf(resumed->name)));
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(places_, PlacesFrom(run));
-  if (!team_.alone() || !places_.empty()) return RestorePlaces(run, root_->FolderOf(resumed->name));
-  if (run.settings_hash != data_.settings_hash)
-    return absl::FailedPreconditionError(
-        absl::StrCat(root_->FolderOf(resumed->name), " was saved in the middle of epoch ", run.epoch,
-                     ", and the files, batch size, seed or reader have changed since: batch ", run.position.low,
-                     " is not the same batch any more. Put them back, or start anew with --overwrite"));
-  epoch_ = run.epoch;
-  position_ = run.position;
-  first_step_ = run.step - std::min(run.step, run.position.low + std::popcount(run.position.window));
-  if (auto meter = run.blobs.find(kMeterBlob); meter != run.blobs.end()) restored_meter_ = meter->second;
-  reporter_.Note(
-      absl::StrCat("resuming epoch ", epoch_, " at batch ", position_.low, " from ", root_->FolderOf(resumed->name)));
-  return absl::OkStatus();
-}
-
-absl::Status TrainRun::RestorePlaces(const table::RunState& run, const std::string& folder) {
-  if (places_.empty())
-    return absl::FailedPreconditionError(absl::StrCat(folder, " was saved by one process in the middle of epoch ",
-                                                      run.epoch,
-                                                      "; resume it in one process, or start anew with --overwrite"));
-  if (team_.alone() || places_.size() != static_cast<size_t>(team_.size()))
-    return absl::FailedPreconditionError(absl::StrCat(
-        folder, " was saved by ", places_.size(), " workers in the middle of epoch ", run.epoch,
-        ", each somewhere in its own part of the data, and here ",
-        team_.alone() ? "is one process without servers" : absl::StrCat("are ", team_.size()), ". Resume it with ",
-        places_.size(), " (regatta launch --worker_num=", places_.size(), "), or start anew with --overwrite"));
-  epoch_ = run.epoch;
-  first_step_ = run.step - std::min(run.step, MostBatches(places_));
-  reporter_.Note(absl::StrCat("resuming epoch ", epoch_, " from ", folder, ", ", AllBatches(places_), " batches of ",
-                              places_.size(), " workers into it"));
-  return absl::OkStatus();
-}
-
-absl::Status TrainRun::WarmStart() {
-  const runner::RunnerOptions& runner = job_.run.runner;
-  if (runner.model_init_path.empty()) return absl::OkStatus();
-  const std::string path =
-      runner.last_epoch >= 0 ? absl::StrCat(runner.model_init_path, "/", runner.last_epoch) : runner.model_init_path;
-  const auto load = [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(path));
-    ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
-    RETURN_IF_ERROR(job_.store().LoadFrom(reader, table::LoadKind::kTraining));
-    reporter_.Note(absl::StrCat("warm start: weights and optimizer state from ", folder, ", ",
-                                reader.manifest().TotalRows(), " rows"));
-    return absl::OkStatus();
-  };
-  return base::Annotate(load(), "runner.model_init_path");
 }
 
 void TrainRun::SayMemory() const {
@@ -431,12 +297,11 @@ absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ValidateTogether(const std::strin
   if (epoch.has_value() && validation_.dataset != nullptr && !team_.Met(meeting)) {
     ASSIGN_OR_RETURN(mine, Validate(*epoch));
   }
-  ASSIGN_OR_RETURN(
-      const std::string answer,
-      team_.FromChief(meeting, FormatNumbers({static_cast<uint64_t>(mine), best_.has_value() ? best_epoch_ + 1 : 0,
-                                              std::bit_cast<uint64_t>(best_.value_or(0))})));
+  const std::array<uint64_t, 2> best = NumbersOf(best_);
+  const uint64_t told[] = {static_cast<uint64_t>(mine), best[0], best[1]};
+  ASSIGN_OR_RETURN(const std::string answer, team_.FromChief(meeting, FormatNumbers(told)));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ParseNumbers(answer, 3));
-  if (team_.chief()) TakeBest(numbers[1], numbers[2]);
+  if (team_.chief()) best_ = BestOf(std::span<const uint64_t>(numbers).subspan<1, 2>());
   return static_cast<AfterEpoch>(std::min<uint64_t>(numbers[0], static_cast<uint64_t>(AfterEpoch::kStopped)));
 }
 
@@ -460,15 +325,13 @@ absl::StatusOr<TrainRun::AfterEpoch> TrainRun::Validate(uint64_t epoch) {
   const train::EpochReport report = observer.meter.Epoch("validation of epoch");
   reporter_.Epoch(report);
   const double score = report.metrics.auc.value_or(-report.loss);
-  if (!best_.has_value() || score > *best_) {
-    best_ = score;
-    best_epoch_ = epoch;
-  }
-  RETURN_IF_ERROR(root_->MarkBest(best_epoch_));
+  if (!best_.has_value() || score > best_->score) best_ = BestEpoch{epoch, score};
+  RETURN_IF_ERROR(root_->MarkBest(best_->epoch));
   const int64_t patience = job_.run.runner.early_stop;
-  if (patience <= 0 || epoch - best_epoch_ < static_cast<uint64_t>(patience)) return AfterEpoch::kGoOn;
-  reporter_.Note(absl::StrCat("early stop: no better validation for ", epoch - best_epoch_,
-                              " epochs; the best is epoch ", best_epoch_));
+  const uint64_t since = epoch - best_->epoch;
+  if (patience <= 0 || since < static_cast<uint64_t>(patience)) return AfterEpoch::kGoOn;
+  reporter_.Note(
+      absl::StrCat("early stop: no better validation for ", since, " epochs; the best is epoch ", best_->epoch));
   return AfterEpoch::kStopEarly;
 }
 
@@ -488,12 +351,7 @@ table::RunState TrainRun::StateAt(const base::DataPosition& position, table::Epo
   state.step = first_step_ + position.low + std::popcount(position.window);
   state.settings_hash = data_.settings_hash;
   if (epoch_state == table::EpochState::kRunning) state.blobs[kMeterBlob] = meter_->Serialize();
-  if (best_.has_value()) {
-    std::string blob(sizeof(double) + sizeof(uint64_t), '\0');
-    std::memcpy(blob.data(), &*best_, sizeof(double));
-    std::memcpy(blob.data() + sizeof(double), &best_epoch_, sizeof best_epoch_);
-    state.blobs[kBestBlob] = blob;
-  }
+  PutBest(best_, state);
   return state;
 }
 

@@ -14,6 +14,7 @@
 #include "train/pass_meter.h"
 #include "train/report.h"
 #include "train/trainer.h"
+#include "worker/best_epoch.h"
 #include "worker/job.h"
 #include "worker/job_progress.h"
 #include "worker/stop_teller.h"
@@ -47,13 +48,7 @@ class TrainRun : private train::PassObserver {
   absl::Status OpenRoot();
   table::OpenMode RootMode() const;
   absl::Status Start();
-  absl::Status Restore();
-  absl::Status RestorePlaces(const table::RunState& run, const std::string& folder);
-  absl::Status ShareStart(const absl::Status& restored);
-  absl::Status TakePlace();
   absl::StatusOr<AfterEpoch> ComeBack(uint64_t epochs);
-  void TakeBest(uint64_t epoch_and_one, uint64_t bits);
-  absl::Status WarmStart();
   absl::StatusOr<RunEnd> RunEpochs();
   absl::StatusOr<RunEnd> StopAlone(const train::PassEnd& end);
   absl::StatusOr<RunEnd> StopTogether(const train::PassEnd& end);
@@ -93,14 +88,12 @@ class TrainRun : private train::PassObserver {
   // Where the run is.
   uint64_t epoch_ = 0;
   uint64_t first_step_ = 0;  // of the epoch
-  WorkerPlaces places_;      // that a job resumes at in the middle of an epoch
   base::DataPosition position_;
   std::optional<uint64_t> began_at_;  // of a worker in the place of one that died: batches of the epoch's save
   std::unique_ptr<train::PassMeter> meter_;
   std::string restored_meter_;
   std::optional<uint64_t> unvalidated_;  // the epoch whose save the run resumes from
-  std::optional<double> best_;           // validation AUC (or −loss where AUC is undefined)
-  uint64_t best_epoch_ = 0;
+  std::optional<BestEpoch> best_;        // the first worker's
 
   // Since when.
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -59,12 +59,12 @@ class ModesTest(ProgramTest):
         self.make_job(files=2)
         self.write("test/part-0.txt", SAMPLE.read_text())
         args = ("-o", "runner.sync_mode=sync", "-o", "runner.test_data_dir=test")
-        self.launch(2, 2, *args, "-o", "runner.model_save_path=straight")
+        self.launch(2, 1, *args, "-o", "runner.model_save_path=straight")
         for epoch in (0, 1):
             name = f"runner.model_save_path=killed{epoch}"
-            self.launch(2, 2, *args, "-o", name, code=137,
+            self.launch(2, 1, *args, "-o", name, code=137,
                         env={**os.environ, "REGATTA_FAILPOINTS": f"save.prune=crash@{epoch + 1}"})
-            out, _ = self.launch(2, 2, *args, "-o", name, "--resume")
+            out, _ = self.launch(2, 1, *args, "-o", name, "--resume")
             self.assertIn(f"validation of epoch: {epoch}", out)
             for file in ("BEST", "0/MANIFEST", "0/data-000", "1/MANIFEST", "1/data-000"):
                 self.assertEqual((self.folder / "straight" / file).read_bytes(),

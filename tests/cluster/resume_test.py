@@ -39,16 +39,19 @@ class ResumeTest(CheckpointJob):
 
     def test_a_crash_at_any_point_of_a_cut_leaves_the_checkpoint_before(self):
         self.make_job(files=2)
-        self.launch("straight", *SYNC)
-        want = self.dump("straight")
+        want = {}
+        for workers in (1, 2):
+            self.launch(f"straight{workers}", *SYNC, workers=workers)
+            want[workers] = self.dump(f"straight{workers}")
         points = ("checkpoint.met=crash@2", "checkpoint.begun=crash@2", "save.data=crash@2", "save.manifest=crash@2",
                   "save.switch=crash@2", "save.current=crash@2", "cut.begin=crash@2", "cut.read=crash@900")
         for point in points:
             save = point.partition("=")[0]
-            self.launch(save, *SYNC, *steps(9), code=137, failpoints=point, servers=1)
-            log = self.launch(save, *SYNC, "--resume", servers=1)
+            workers = 2 if point.startswith("checkpoint.") else 1
+            self.launch(save, *SYNC, *steps(9), code=137, failpoints=point, servers=1, workers=workers)
+            log = self.launch(save, *SYNC, "--resume", servers=1, workers=workers)
             self.assertIn("resuming epoch 0 from", log, point)
-            self.assertEqual(self.dump(save), want, point)
+            self.assertEqual(self.dump(save), want[workers], point)
 
     def test_a_stopped_job_goes_on_where_it_was(self):
         self.make_job(files=2, copies=10)

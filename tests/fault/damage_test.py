@@ -3,6 +3,7 @@ import random
 import unittest
 
 import trials
+from ground import Skipped
 
 
 class DamageTest(unittest.TestCase):
@@ -17,7 +18,7 @@ class DamageTest(unittest.TestCase):
     def test_a_full_disk_costs_nothing_that_was_acknowledged(self):
         try:
             trials.disk_full(random.Random(1), 1)
-        except trials.Skipped as skipped:
+        except Skipped as skipped:
             self.skipTest(str(skipped))
 
 

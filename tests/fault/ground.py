@@ -20,6 +20,16 @@ class Fault(Exception):
     """Something that must not happen has."""
 
 
+class Skipped(Exception):
+    """What a trial needs is not there."""
+
+
+class Count(dict):
+    def add(self, more):
+        for key, value in more.items():
+            self[key] = self.get(key, 0) + value
+
+
 def free_port():
     """Below the ports that the kernel gives to connections: nobody takes it while its server is away."""
     low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])

