@@ -3,7 +3,7 @@ import re
 import signal
 import time
 
-from cluster import PATIENCE, SLOW, FleetJob, main  # noqa: F401
+from cluster import MULTISLOT, PATIENCE, SLOW, FleetJob, main  # noqa: F401
 
 SYNC = ("-o", "runner.sync_mode=sync")
 

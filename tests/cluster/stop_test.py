@@ -4,19 +4,10 @@ import re
 import signal
 import time
 
-from checkpoint_job import SYNC, CheckpointJob, main
+from checkpoint_job import MULTISLOT, SYNC, CheckpointJob, main
 
 # Gives a file's lines, and does not end where the file is the second worker's.
-HANGS = """import sys, time
-lines = sys.stdin.readlines()
-for line in lines:
-    slots = {}
-    for token in line.split():
-        name, value = token.split(':', 1)
-        slots.setdefault(name, []).append(value)
-    order = ['click'] + [str(i) for i in range(1, 27)] + ['dense_feature']
-    print(' '.join(f'{len(slots.get(s, []))} ' + ' '.join(slots.get(s, [])) for s in order))
-sys.stdout.flush()
+HANGS = "import time\n" + MULTISLOT + """sys.stdout.flush()
 if len(lines) % 2:
     time.sleep(1000)
 """

@@ -2,7 +2,7 @@
 import gzip
 import os
 
-from program import SAMPLE, ProgramTest, main
+from program import MULTISLOT, SAMPLE, ProgramTest, main
 
 
 class BadInputTest(ProgramTest):
@@ -73,14 +73,7 @@ class BadInputTest(ProgramTest):
 
     def test_pipe_commands(self):
         self.make_job(files=1)
-        reader = self.write("reader.py", "import sys\n"
-                            "for line in sys.stdin:\n"
-                            "    f = [t.split(':') for t in line.split()]\n"
-                            "    get = lambda s: [v for k, v in f if k == s]\n"
-                            "    out = ['1', get('click')[0]]\n"
-                            "    for s in range(1, 27): out += [str(len(get(str(s))))] + get(str(s))\n"
-                            "    out += ['13'] + get('dense_feature')\n"
-                            "    print(' '.join(out))\n")
+        reader = self.write("reader.py", MULTISLOT)
         self.train("-o", "runner.model_save_path=parsed", code=0)
         self.train("-o", f"runner.pipe_command=/usr/bin/python3 {reader}", "-o", "runner.model_save_path=piped", code=0)
         self.assertEqual(self.dump("parsed"), self.dump("piped"))

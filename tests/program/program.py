@@ -30,6 +30,18 @@ hyper_parameters:
   fc_sizes: [16]
 """
 
+# A pipe_command in Python: the sample's lines as MultiSlot.
+MULTISLOT = """import sys
+lines = sys.stdin.readlines()
+for line in lines:
+    slots = {}
+    for token in line.split():
+        name, value = token.split(':', 1)
+        slots.setdefault(name, []).append(value)
+    order = ['click'] + [str(i) for i in range(1, 27)] + ['dense_feature']
+    print(' '.join(f'{len(slots.get(s, []))} ' + ' '.join(slots.get(s, [])) for s in order))
+"""
+
 
 class ProgramTest(unittest.TestCase):
     def setUp(self):

@@ -49,14 +49,7 @@ class StopTest(program.ProgramTest):
 
     def test_a_stop_in_the_middle_of_the_data_is_resumable(self):
         config = self.make_job(copies=50, files=2, batch=100)
-        whole = self.write("whole.py", "import sys\n"
-                           "for line in sys.stdin:\n"
-                           "    slots = {}\n"
-                           "    for token in line.split():\n"
-                           "        name, value = token.split(':', 1)\n"
-                           "        slots.setdefault(name, []).append(value)\n"
-                           "    order = ['click'] + [str(i) for i in range(1, 27)] + ['dense_feature']\n"
-                           "    print(' '.join(f'{len(slots.get(s, []))} ' + ' '.join(slots.get(s, [])) for s in order))\n")
+        whole = self.write("whole.py", program.MULTISLOT)
         # Gives a file's lines, more than a block of the reader, then hangs until there is a file `open`.
         self.write("filter.sh", f"/usr/bin/python3 {whole}; [ -e {self.folder}/open ] || exec sleep 1000\n")
         args = ["train", "-m", config, "-o", "runner.pipe_command=sh filter.sh", "-o", "runner.epochs=1"]
