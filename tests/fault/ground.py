@@ -200,6 +200,16 @@ class Ground:
             shutil.move(self.folder, pathlib.Path(keep) / self.folder.name)
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def small_disk(self, size):
+        """A folder that holds so much ("6m") and no more."""
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "regatta", disk], check=False,
+                          capture_output=True).returncode != 0:
+            raise Skipped("a small disk cannot be mounted: this takes root")
+        self.mounts.append(disk)
+        return disk
+
     def make_credentials(self):
         """From now on servers and ledgers speak TLS."""
         subprocess.run([BIN / "regatta", "credentials", "init", "creds", "--host", "127.0.0.1"], cwd=self.folder,

@@ -1,7 +1,9 @@
-"""Trials of whole training jobs: processes of `regatta launch` are killed, and what it saves must be what it saves
-undisturbed."""
+"""Trials of whole training jobs: processes of `regatta launch` are killed, its disk is full, and what it saves must be what it
+saves undisturbed."""
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -24,16 +26,28 @@ class Training:
             path.write_text("".join((SAMPLE.read_text().splitlines(keepends=True) * 5)[i:]))
         (ground.folder / "config.yaml").write_text(CONFIG.format(batch=10))
 
-    def launch(self, save, *more, log_limit=None):
-        command = [BIN / "regatta", "launch", "--server_num=2", "--worker_num=2", "--log_dir", f"log_{save}",
+    def launch(self, save, *more, log_limit=None, failpoints=""):
+        command = [BIN / "regatta", "launch", "--server_num=2", "--worker_num=2", "--log_dir",
+                   f"log_{pathlib.Path(save).name}",
                    "--max_restarts", 1000, "--", "train", "-m", "config.yaml", "-o", "runner.split_file_list=True", "-o",
                    "runner.sync_mode=sync", "-o", f"runner.model_save_path={save}", *more]
-        return Process(self.ground, save, command, {"REGATTA_LOG_LIMIT": str(log_limit)} if log_limit else {})
+        env = {"REGATTA_FAILPOINTS": failpoints, **({"REGATTA_LOG_LIMIT": str(log_limit)} if log_limit else {})}
+        return Process(self.ground, pathlib.Path(save).name, command, env)
 
     def dump(self, save):
         done = subprocess.run([BIN / "regatta", "checkpoint", "dump", save], cwd=self.ground.folder, env=self.ground.env,
-                              capture_output=True, check=True)
+                              capture_output=True, check=False)
+        if done.returncode != 0:
+            raise Fault(f"{save}: {done.stderr.decode()}")
         return done.stdout
+
+    def says(self, process, words, times=1):
+        """Until it has said so, so often."""
+        end = time.monotonic() + PATIENCE
+        while process.log().count(words) < times:
+            if not process.running() or time.monotonic() > end:
+                raise Fault(f"the job does not say '{words}': {process.log()[-1500:]}")
+            time.sleep(0.01)
 
     def starts(self, process, role):
         """The process ids of all that were started, by name; the last one is there now."""
@@ -72,11 +86,7 @@ def training(rng, cycles, roles=("server",), shape=SHAPES[0]):
         while count.get("kills", 0) < cycles:
             save = f"killed{count.get('jobs', 0)}"
             process = job.launch(save, *shape, log_limit=rng.choice([None, 1]))
-            end = time.monotonic() + PATIENCE
-            while "batch_id: 2" not in process.log():
-                if not process.running() or time.monotonic() > end:
-                    raise Fault(f"the job does not begin: {process.log()[-1500:]}")
-                time.sleep(0.01)
+            job.says(process, "batch_id: 2")
             kills = 0
             while process.running() and kills < min(4, cycles):
                 try:
@@ -91,3 +101,46 @@ def training(rng, cycles, roles=("server",), shape=SHAPES[0]):
                 raise Fault(f"after {kills} kills the save is another")
             count.add({"jobs": 1, "kills": kills})
     return count
+
+
+def disk_full_save(rng, cycles):
+    """The disk of a training job's saves fills up, and has room again later: training goes on, the checkpoints that were
+    there can be read, and the job saves the bytes that the undisturbed one saves."""
+    count = Count()
+    with Ground() as ground:
+        job = Training(ground)
+        shape = ("-o", "runner.epochs=2", "-o", "runner.checkpoint_steps=3")
+        straight = job.launch("straight", *shape)
+        if straight.ends() != 0:
+            raise Fault(f"the undisturbed job: {straight.log()[-1500:]}")
+        expected = job.dump("straight")
+        disk = ground.small_disk("32m")
+        for turn in range(cycles):
+            save, skipped = disk / f"save{turn}", "checkpoint skipped, training goes on: "
+            process = job.launch(save, *shape, failpoints="push.lane=slow")
+            job.says(process, "checkpoint: cut", rng.randrange(2, 5))
+            leave_little(disk, rng.choice([0, 4096, 100_000]))
+            job.says(process, skipped, rng.randrange(1, 4))
+            job.dump(save)
+            (disk / "filler").unlink()
+            if process.ends() != 0:
+                raise Fault(f"the job failed: {process.log()[-3000:]}")
+            if "No space left" not in process.log() or str(save) not in process.log().split(skipped)[1].split("\n")[0]:
+                raise Fault(f"it does not say which file has no room: {process.log()[-3000:]}")
+            if job.dump(save) != expected:
+                raise Fault("after a full disk the save is another")
+            shutil.rmtree(save)
+            count.add({"jobs": 1, "full": 1})
+    return count
+
+
+def leave_little(disk, room):
+    """Fills the disk but for so many bytes."""
+    block = bytes(1 << 12)
+    with open(disk / "filler", "wb", buffering=0) as filler:
+        try:
+            while filler.write(block):
+                pass
+        except OSError:
+            pass
+        filler.truncate(max(filler.tell() - room, 0))

@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 import time
 
-from ground import PATIENCE, SOURCE, TOOLS, Count, Fault, Ground, Ledger, Proxy, Server, Skipped
-from training_trials import training, training_workers
+from ground import PATIENCE, SOURCE, TOOLS, Count, Fault, Ground, Ledger, Proxy, Server
+from training_trials import disk_full_save, training, training_workers
 
 
 class Job:
@@ -462,12 +462,7 @@ def disk_full(rng, cycles):
     count = Count()
     for _ in range(cycles):
         with Ground() as ground:
-            disk = ground.folder / "disk"
-            disk.mkdir()
-            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "regatta", disk], check=False,
-                              capture_output=True).returncode != 0:
-                raise Skipped("a small disk cannot be mounted: this takes root")
-            ground.mounts.append(disk)
+            disk = ground.small_disk("6m")
             job = Job(ground, 1, 1, ledger=("--keys", rng.choice([20, 200])), data_dir=disk / "data",
                       log_limit=rng.choice([None, 1]))
             server, ledger = job.servers[0], job.ledgers[0]
@@ -533,4 +528,4 @@ def spoiled(rng, cycles):
 
 TRIALS = {trial.__name__: trial
           for trial in (kill, connecting, kill_sync, kill_large, worker_kill, worker_half, failpoint, end, asleep, cut, delay, garble,
-                        training, training_workers, damage, spoiled, disk_full)}
+                        training, training_workers, damage, spoiled, disk_full, disk_full_save)}
