@@ -13,7 +13,11 @@
 #include "base/random.h"
 #include "bench/measure.h"
 #include "model/tensor.h"
+#include "table/checkpoint/save_root.h"
+#include "train/trainer.h"
 #include "worker/blas.h"
+#include "worker/job.h"
+#include "worker/team_checkpoint.h"
 
 namespace regatta::bench {
 namespace {
@@ -192,32 +196,41 @@ std::string MultihotYaml(const std::string& data, int threads) {
          "table_parameters:\n  embedding: {accessor: {embedx_sgd_param: {name: adagrad}}}\n";
 }
 
-Workload::Workload(const std::string& folder, const std::string& yaml, int threads, const cluster::ClusterSpec& place) {
+struct Workload::Parts {
+  std::unique_ptr<worker::Job> job;
+  worker::JobData data;
+  std::unique_ptr<train::Trainer> trainer;
+  std::unique_ptr<table::SaveRoot> root;
+  std::unique_ptr<worker::TeamCheckpoint> checkpoint;
+};
+
+Workload::Workload(const std::string& folder, const std::string& yaml, int threads, const cluster::ClusterSpec& place)
+    : parts_(std::make_unique<Parts>()) {
   const std::string config = folder + "/bench.yaml";
   CHECK(base::WriteFileAtomically(config, yaml).ok());
   runner::TrainArgs args;
   args.config = config;
   auto job = worker::MakeJob(args, place);
   CHECK(job.ok()) << job.status();
-  job_ = *std::move(job);
-  auto data = worker::OpenData(*job_, worker::DataUse::kTrain);
+  parts_->job = *std::move(job);
+  auto data = worker::OpenData(*parts_->job, worker::DataUse::kTrain);
   CHECK(data.ok()) << data.status();
-  data_ = *std::move(data);
-  CHECK_EQ(worker::JoinServers(*job_), absl::OkStatus());
-  const auto communicator = job_->fleet->StartCommunicator();
+  parts_->data = *std::move(data);
+  CHECK_EQ(worker::JoinServers(*parts_->job), absl::OkStatus());
+  const auto communicator = parts_->job->fleet->StartCommunicator();
   CHECK(communicator.ok()) << communicator.status();
   train::TrainerOptions options;
   options.threads = threads;
-  trainer_ = std::make_unique<train::Trainer>(*job_->model, **communicator, options);
+  parts_->trainer = std::make_unique<train::Trainer>(*parts_->job->model, **communicator, options);
 }
 
 Workload::~Workload() {
-  checkpoint_.reset();
-  job_->fleet->StopWorker();
+  parts_->checkpoint.reset();
+  parts_->job->fleet->StopWorker();
 }
 
 void Workload::SaveTo(const std::string& folder) {
-  const auto contents = job_->store().Contents();
+  const auto contents = parts_->job->store().Contents();
   CHECK(contents.ok()) << contents.status();
   CHECK_EQ(table::WriteCheckpoint(folder, *contents), absl::OkStatus());
 }
@@ -227,39 +240,41 @@ void Workload::TakeCheckpoints(const std::string& folder, double seconds) {
   options.path = folder;
   auto root = table::SaveRoot::Open(options);
   CHECK(root.ok()) << root.status();
-  root_ = *std::move(root);
-  checkpoint_ = std::make_unique<worker::TeamCheckpoint>(
-      *job_->fleet->worker(), worker::CheckpointPace{0, seconds / 60}, 1,
+  parts_->root = *std::move(root);
+  parts_->checkpoint = std::make_unique<worker::TeamCheckpoint>(
+      *parts_->job->fleet->worker(), worker::CheckpointPace{0, seconds / 60}, 1,
       [this](const worker::WorkerPlaces& places) -> worker::TeamCheckpoint::Save {
         ++checkpoints_;
         table::RunState run;
         run.epoch = run.position.pass = pass_;
         run.position.low = worker::AllBatches(places);
-        return [this, run](table::ModelStore& model) { return root_->SaveCheckpoint(model, run); };
+        return [this, run](table::ModelStore& model) { return parts_->root->SaveCheckpoint(model, run); };
       });
 }
 
 double Workload::TrainFor(double seconds, Checkpoints checkpoints) {
-  Timed timed(seconds, checkpoints == Checkpoints::kTaken ? checkpoint_.get() : nullptr);
+  Timed timed(seconds, checkpoints == Checkpoints::kTaken ? parts_->checkpoint.get() : nullptr);
   const auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - timed.start).count();
   };
   while (elapsed() < seconds) {
     base::DataPosition start;
     start.pass = pass_++;
-    if (checkpoint_ != nullptr) checkpoint_->BeginEpoch(pass_);
-    const auto end = trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, start, 0, timed);
+    if (parts_->checkpoint != nullptr) parts_->checkpoint->BeginEpoch(pass_);
+    const auto end = parts_->trainer->RunPass(*parts_->data.dataset, base::StepKind::kTrain, start, 0, timed);
     CHECK(end.ok()) << end.status();
   }
   return static_cast<double>(timed.samples) / elapsed();
 }
 
-uint64_t Workload::wire_bytes() const { return job_->fleet->wire_bytes(); }
+uint64_t Workload::rows() const { return parts_->job->embedded().rows(); }
+
+uint64_t Workload::wire_bytes() const { return parts_->job->fleet->wire_bytes(); }
 
 void Workload::Fill(uint64_t rows) {
   std::vector<std::vector<base::Key>> keys(base::kVirtualShards);
   for (uint64_t id = 0; id < rows; ++id) keys[base::ShardOf(KeyOf(id))].push_back(KeyOf(id));
-  for (table::SparseTable* table : job_->embedded().sparse()) {
+  for (table::SparseTable* table : parts_->job->embedded().sparse()) {
     for (uint32_t shard = 0; shard < base::kVirtualShards; ++shard) {
       std::vector<float> values(keys[shard].size() * table->row_width(), 0.01f);
       CHECK(table->Load(shard, keys[shard], values).ok());
@@ -272,7 +287,7 @@ double Workload::Pass() {
   const double seconds = Seconds([&] {
     base::DataPosition start;
     start.pass = pass_++;
-    const auto end = trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, start, 0, counter);
+    const auto end = parts_->trainer->RunPass(*parts_->data.dataset, base::StepKind::kTrain, start, 0, counter);
     CHECK(end.ok() && end->complete) << end.status();
   });
   samples_a_pass_ = counter.samples;

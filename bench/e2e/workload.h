@@ -6,12 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "cluster/cluster_spec.h"
-#include "table/checkpoint/save_root.h"
-#include "train/trainer.h"
-#include "worker/job.h"
-#include "worker/team_checkpoint.h"
 
 namespace regatta::bench {
 
@@ -67,7 +62,7 @@ cluster::ClusterSpec WorkerOf(const std::string& endpoint, int worker, int worke
 // MULTIHOT (26 slots × 20 ids, dim 16, 128-64, batch 1000, shared adagrad) over `data`, in memory.
 std::string MultihotYaml(const std::string& data, int threads);
 
-// A job and a trainer on it.
+// A job and a trainer on it; what they are made of is workload.cc's, and so is the reading of libtorch's headers.
 class Workload {
  public:
   // CHECKs: the benchmark's own files are never wrong. With a worker's place it joins the servers there.
@@ -87,15 +82,12 @@ class Workload {
   // Saves the model as it is, for servers to start from.
   void SaveTo(const std::string& folder);
   uint64_t samples_a_pass() const { return samples_a_pass_; }  // of the last one
-  uint64_t rows() const { return job_->embedded().rows(); }
+  uint64_t rows() const;
   uint64_t wire_bytes() const;  // both ways, so far
 
  private:
-  std::unique_ptr<worker::Job> job_;
-  worker::JobData data_;
-  std::unique_ptr<train::Trainer> trainer_;
-  std::unique_ptr<table::SaveRoot> root_;
-  std::unique_ptr<worker::TeamCheckpoint> checkpoint_;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
   int checkpoints_ = 0;
   uint64_t pass_ = 0;
   uint64_t samples_a_pass_ = 0;
