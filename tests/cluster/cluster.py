@@ -57,9 +57,9 @@ class ClusterTest(ProgramTest):
             time.sleep(0.02)
         self.fail(f"'{text}' never came: {self.log(log)[-2000:]}")
 
-    def ends(self, process, code, log, seconds=PATIENCE):
+    def ends(self, process, code, log, seconds=60):
         try:
-            process.wait(timeout=seconds)
+            process.wait(timeout=seconds * SLOWNESS)
         except subprocess.TimeoutExpired:
             self.fail(f"{log} did not end: {self.log(log)[-2000:]}")
         self.assertEqual(process.returncode, code, self.log(log)[-3000:])

@@ -91,6 +91,10 @@ class RunningJobTest(FleetJob):
         rows = 0
         for name in ("s0", "s1"):
             metrics = self.scrape(name)
+            end = time.monotonic() + PATIENCE
+            while metrics['regatta_server_worker_steps{worker="1"}'] == 0 and time.monotonic() < end:
+                time.sleep(0.1)  # a worker's heartbeats tell each server on their own
+                metrics = self.scrape(name)
             rows += metrics['regatta_table_rows{table="embedding"}']
             self.assertGreater(metrics['regatta_server_requests_total{verb="pull"}'], 10)
             self.assertGreater(metrics['regatta_server_keys_total{verb="push"}'], 100)
