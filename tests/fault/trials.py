@@ -206,7 +206,8 @@ FAILPOINTS = {
 
 
 def crash(job, spec):
-    """Whether the server has crashed where `spec` says."""
+    """Whether the server has crashed where `spec` says; where not, it is killed: it must not do so later, when nobody
+    starts it again."""
     server = job.servers[0]
     server.kill()
     server.start(spec, wait=False)
@@ -215,7 +216,9 @@ def crash(job, spec):
         time.sleep(0.005)
     if not server.process.running() and server.process.popen.returncode != -9:
         raise Fault(f"{spec}: the server ended with {server.process.popen.returncode}: {server.process.log()[-1500:]}")
-    return not server.process.running()
+    crashed = not server.process.running()
+    server.kill()
+    return crashed
 
 
 def failpoint(rng, cycles, names=None, most=None, **needs):
