@@ -172,4 +172,13 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   return result;
 }
 
+absl::StatusOr<TrainData> OpenTrainData(const Job& job) {
+  TrainData data;
+  ASSIGN_OR_RETURN(data.train, OpenData(job, DataUse::kTrain));
+  if (job.fleet->is_first_worker() && !job.run.runner.test_data_dir.empty()) {
+    ASSIGN_OR_RETURN(data.validation, OpenData(job, DataUse::kTest));
+  }
+  return data;
+}
+
 }  // namespace regatta::worker
