@@ -64,6 +64,8 @@ class RegattaMain : public testing::Test {
   std::string regatta_;
 };
 
+constexpr char kConfig[] = "model: dnn\nrunner: {epochs: 1, train_data_dir: train}\n";
+
 // A server of S0, without the last variable.
 constexpr char kServer[] =
     "TRAINING_ROLE=PSERVER PADDLE_PSERVERS_IP_PORT_LIST=127.0.0.11:36000,127.0.0.12:36000 PADDLE_TRAINERS_NUM=2 "
@@ -122,7 +124,7 @@ TEST_F(RegattaMain, WrongUsageIsExit2AndNamesTheNearest) {
 }
 
 TEST_F(RegattaMain, AMissingWorkerSaysWhatToDo) {
-  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << "runner: {epochs: 1}\n";
+  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << kConfig;
   const Outcome out = Shell(absl::StrCat(regatta_, " train -m c.yaml"));
   EXPECT_EQ(out.code, 2);
   EXPECT_TRUE(absl::StrContains(out.text, absl::StrCat(folder_.substr(folder_.rfind('/')), "/regatta-train")))
@@ -134,7 +136,7 @@ TEST_F(RegattaMain, WorkerVerbsPassTheirArgumentsVerbatim) {
   const std::string link = absl::StrCat(folder_, "/elsewhere");
   fs::create_directory(link);
   fs::create_symlink(regatta_, absl::StrCat(link, "/r"));
-  std::ofstream(absl::StrCat(link, "/a b.yaml")) << "runner: {epochs: 1}\n";
+  std::ofstream(absl::StrCat(link, "/a b.yaml")) << kConfig;
   const Outcome out = Shell(absl::StrCat("cd ", link, " && ./r infer -m 'a b.yaml' -o k='x=y' --is_cloud=1"));
   EXPECT_EQ(out.code, 7);
   EXPECT_EQ(out.text, "regatta-train\n<infer>\n<-m>\n<a b.yaml>\n<-o>\n<k=x=y>\n<--is_cloud=1>\n");
@@ -142,11 +144,12 @@ TEST_F(RegattaMain, WorkerVerbsPassTheirArgumentsVerbatim) {
 
 TEST_F(RegattaMain, WrongWordsAndValuesAreExit2BeforeTheWorkerIsLoaded) {
   Stand("regatta-train");
-  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << "runner: {epochs: 1}\n";
+  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << kConfig;
   for (const char* verb : {"train", "infer", "config"}) {
     for (const auto& [words, says] :
          {std::pair("-m none.yaml", "none.yaml"), std::pair("-m c.yaml ''", "unexpected ''"),
-          std::pair("-m c.yaml -o runner.epochs=many", "runner.epochs")}) {
+          std::pair("-m c.yaml -o runner.epochs=many", "runner.epochs"),
+          std::pair("-m c.yaml -o model=dmm", "there is no model 'dmm'; the models are lr, ")}) {
       const Outcome out = Shell(absl::StrCat(regatta_, " ", verb, " ", words));
       EXPECT_EQ(out.code, 2) << out.text;
       EXPECT_TRUE(absl::StrContains(out.text, says)) << out.text;
@@ -157,7 +160,7 @@ TEST_F(RegattaMain, WrongWordsAndValuesAreExit2BeforeTheWorkerIsLoaded) {
 TEST_F(RegattaMain, TrainIsAServerInTheServersRole) {
   Stand("regatta-train");
   Stand("regatta-pserver");
-  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << "runner: {epochs: 1}\n";
+  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << kConfig;
   const Outcome server = Shell(absl::StrCat(kServer, regatta_, " train -m c.yaml --is_cloud=1"));
   EXPECT_EQ(server.code, 7);
   EXPECT_EQ(server.text, "regatta-pserver\n<--role-from-environment>\n<-->\n<train>\n<-m>\n<c.yaml>\n<--is_cloud=1>\n");
@@ -192,7 +195,7 @@ TEST_F(RegattaMain, TrainIsAServerInTheServersRole) {
 TEST_F(RegattaMain, AWrongEnvironmentIsExit2BeforeAnythingStarts) {
   Stand("regatta-train");
   Stand("regatta-pserver");
-  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << "runner: {epochs: 1}\n";
+  std::ofstream(absl::StrCat(folder_, "/c.yaml")) << kConfig;
   const struct {
     const char* environment;
     std::vector<const char*> words;
@@ -214,6 +217,21 @@ TEST_F(RegattaMain, AWrongEnvironmentIsExit2BeforeAnythingStarts) {
   const Outcome no_file = Shell(absl::StrCat(kServer, regatta_, " train -m none.yaml"));
   EXPECT_EQ(no_file.code, 2);
   EXPECT_TRUE(absl::StrContains(no_file.text, "none.yaml")) << no_file.text;
+  // What every worker would refuse a server refuses too, where the model alone does not know it.
+  for (const auto& [words, says] :
+       {std::pair("-o model=dmm", "-o: model is 'dmm': there is no model 'dmm'; the models are lr, "),
+        std::pair("-o runner.epoch=1", "unknown key runner.epoch; did you mean runner.epochs?"),
+        std::pair("-o epochs=1", "unknown key epochs; did you mean runner.epochs?"),
+        std::pair("-o hyper_parameters.optimizer.clas=SGD", "did you mean hyper_parameters.optimizer.class?"),
+        std::pair("-o runner.train_data_dir=", "runner.train_data_dir is not set")}) {
+    const Outcome refused = Shell(absl::StrCat(kServer, regatta_, " train -m c.yaml ", words));
+    EXPECT_EQ(refused.code, 2) << refused.text;
+    EXPECT_TRUE(absl::StrContains(refused.text, says)) << refused.text;
+  }
+  EXPECT_EQ(Shell(absl::StrCat(kServer, regatta_,
+                               " train -m c.yaml -o hyper_parameters.fc_sizes=[4] -o table_parameters.t.shard_num=1"))
+                .code,
+            7);
   // A misspelt flag is refused in a server as in a worker.
   const Outcome out = Shell(absl::StrCat(kServer, regatta_, " train -m c.yaml --resum"));
   EXPECT_EQ(out.code, 2);
@@ -236,7 +254,7 @@ TEST_F(RegattaMain, PaddleAndFleetrunAreTheSameProgram) {
   fs::create_symlink("regatta", fleetrun);
   EXPECT_TRUE(absl::StartsWith(Shell(paddle + " version").text, "Regatta "));
   EXPECT_EQ(Shell(paddle + " pserver --port=7164").text, "regatta-pserver\n<--port=7164>\n");
-  std::ofstream(absl::StrCat(folder_, "/c")) << "runner: {epochs: 1}\n";
+  std::ofstream(absl::StrCat(folder_, "/c")) << kConfig;
   EXPECT_EQ(Shell(paddle + " train -m c").text, "regatta-train\n<train>\n<-m>\n<c>\n");
   EXPECT_EQ(Shell(paddle + " data").code, 2);
   EXPECT_TRUE(absl::StrContains(Shell(paddle + " data").text, "paddle pserver"));

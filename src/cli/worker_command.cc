@@ -31,8 +31,9 @@ struct ServerWords {
 };
 
 // The words and the configuration are parsed as the worker will parse them: it takes most of a second to load, and a
-// server started with a misspelt flag must not wait for workers that all refuse it.
-absl::StatusOr<ServerWords> ParseWords(const std::vector<std::string>& words, runner::Company company) {
+// server must not wait for workers that all refuse what it was started with. Only a model knows whether its keys of
+// hyper_parameters are right.
+absl::StatusOr<ServerWords> ParseWords(const std::vector<std::string>& words, cluster::Role role) {
   ASSIGN_OR_RETURN(const runner::Verb verb, runner::ParseVerb(words.front()));
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
@@ -41,7 +42,14 @@ absl::StatusOr<ServerWords> ParseWords(const std::vector<std::string>& words, ru
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
   ASSIGN_OR_RETURN(cluster::Access access, runner::ReadSecurity(config, args));
   runner::Remarks remarks;  // the worker's to say
-  RETURN_IF_ERROR(runner::ParseRunConfig(config, company, remarks).status());
+  const bool alone = role == cluster::Role::kLocal;
+  ASSIGN_OR_RETURN(
+      const runner::RunConfig run,
+      runner::ParseRunConfig(config, alone ? runner::Company::kAlone : runner::Company::kServers, remarks));
+  if (role == cluster::Role::kServer) {
+    RETURN_IF_ERROR(runner::CheckNoUnknownButOfModels(config));
+    RETURN_IF_ERROR(runner::CheckDataIsNamed(run.runner, args));
+  }
   return ServerWords{std::move(access), args.metrics_port};
 }
 
@@ -68,10 +76,8 @@ absl::StatusOr<Sibling> ChooseSibling(const std::vector<std::string>& words, con
     ASSIGN_OR_RETURN(spec, cluster::ReadPlace(getenv));
     RETURN_IF_ERROR(cluster::CheckAvailable(spec));
   }
-  const bool alone = spec.role == cluster::Role::kLocal;
-  ASSIGN_OR_RETURN(const ServerWords said,
-                   ParseWords(words, alone ? runner::Company::kAlone : runner::Company::kServers));
-  if (alone) return worker;
+  ASSIGN_OR_RETURN(const ServerWords said, ParseWords(words, spec.role));
+  if (spec.role == cluster::Role::kLocal) return worker;
   RETURN_IF_ERROR(cluster::ReadEnvironment(getenv, said.access).status());
   if (spec.role != cluster::Role::kServer) return worker;
   Sibling server{kServer, {cluster::kRoleFromEnvironment}};

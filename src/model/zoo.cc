@@ -1,6 +1,6 @@
 #include "model/zoo.h"
 
-#include "absl/strings/str_join.h"
+#include "model/names.h"
 
 namespace regatta::model {
 namespace {
@@ -9,12 +9,14 @@ struct ModelEntry {
   std::string_view name;
   std::unique_ptr<Model> (*make)(base::Params&);
 };
-// A new model is a file in zoo/ and a row here.
 constexpr ModelEntry kModels[] = {
     {"lr", &MakeLr},   {"logistic_regression", &MakeLr}, {"fm", &MakeFm},
     {"dnn", &MakeDnn}, {"wide_deep", &MakeWideDeep},     {"deepfm", &MakeDeepFm},
     {"dcn", &MakeDcn},
 };
+static_assert(std::equal(std::begin(kModels), std::end(kModels), std::begin(kModelNames), std::end(kModelNames),
+                         [](const ModelEntry& entry, std::string_view name) { return entry.name == name; }),
+              "the models here and the names in model/names.h differ");
 
 }  // namespace
 
@@ -25,11 +27,7 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(std::string_view name, base::Pa
     RETURN_IF_ERROR(params.status());
     return model;
   }
-  std::vector<std::string> names;
-  for (const ModelEntry& entry : kModels) names.emplace_back(entry.name);
-  return absl::NotFoundError(absl::StrCat("there is no model '", base::View(name), "'; the models are ",
-                                          absl::StrJoin(names, ", "),
-                                          ". Set `model:` at the top of the YAML, or put it in the model's folder"));
+  return CheckModelName(name);  // no model of ours
 }
 
 }  // namespace regatta::model

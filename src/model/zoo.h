@@ -10,7 +10,7 @@
 
 namespace regatta::model {
 
-// NOT_FOUND names the nearest model and all there are; INVALID_ARGUMENT the hyper_parameters key that does not fit.
+// NOT_FOUND names all the models there are; INVALID_ARGUMENT the hyper_parameters key that does not fit.
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(std::string_view name, base::Params& params);
 
 // Each is defined in zoo/<name>.cc.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/yaml.h"
+#include "model/names.h"
 #include "runner/key_table.h"
 #include "runner/table_parameters.h"
 
@@ -46,6 +47,8 @@ absl::StatusOr<std::string> ModelName(Config& config) {
     return config.ErrorAt("model", "no model; write 'model: dnn' or put the file in a folder named after the model");
   }
   config.Record("model", base::QuoteJson(name));
+  if (const absl::Status known = model::CheckModelName(name); !known.ok())
+    return config.ErrorAt("model", std::string(known.message()));
   return name;
 }
 
@@ -81,6 +84,23 @@ absl::Status CheckNoUnknown(Config& config, Remarks& remarks) {
   for (const auto& idle : kIdleHyperParameters)
     known.push_back(absl::StrCat("hyper_parameters.", base::View(idle.name)));
   return config.CheckAllRead(known);
+}
+
+absl::Status CheckNoUnknownButOfModels(Config& config) {
+  for (const std::string& name : config.Children("hyper_parameters"))
+    if (name != "optimizer") config.Ignore(absl::StrCat("hyper_parameters.", name));
+  config.Ignore("table_parameters");
+  Remarks remarks;  // the worker's to say
+  return CheckNoUnknown(config, remarks);
+}
+
+absl::Status CheckDataIsNamed(const RunnerOptions& runner, const TrainArgs& args) {
+  if (args.verb == Verb::kConfig) return absl::OkStatus();
+  const bool train = args.verb == Verb::kTrain || args.dry_run;
+  if (!(train ? runner.train_data_dir : runner.test_data_dir).empty()) return absl::OkStatus();
+  const char* const key = train ? kTrainData : kTestData;
+  return absl::InvalidArgumentError(absl::StrCat(key, " is not set: name the data in ", args.config, " or with -o ",
+                                                 key, "=FILE, a folder or a glob"));
 }
 
 std::string ConfigText(const Config& config) {

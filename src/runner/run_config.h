@@ -11,8 +11,13 @@
 #include "base/status.h"
 #include "runner/optimizer.h"
 #include "runner/runner_options.h"
+#include "runner/train_args.h"
 
 namespace regatta::runner {
+
+// The keys of the data, for messages.
+inline constexpr char kTrainData[] = "runner.train_data_dir";
+inline constexpr char kTestData[] = "runner.test_data_dir";
 
 struct RunConfig {
   std::string model;  // "dnn"
@@ -27,6 +32,11 @@ absl::StatusOr<base::Config> LoadConfig(const std::string& file, std::span<const
 
 // After all have read: keys without effect are remarked, unknown ones are an error with the nearest name.
 absl::Status CheckNoUnknown(base::Config& config, Remarks& remarks);
+// The same where there is no model, after ParseRunConfig: the keys that a model or its tables may read are accepted.
+absl::Status CheckNoUnknownButOfModels(base::Config& config);
+
+// An error where the data that the verb reads is not named.
+absl::Status CheckDataIsNamed(const RunnerOptions& runner, const TrainArgs& args);
 
 // One line a value: "runner.epochs = 2    (-o)".
 std::string ConfigText(const base::Config& config);

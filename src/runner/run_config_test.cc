@@ -22,6 +22,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 // The shape of PaddleRec's rank/dnn configuration.
 constexpr char kDnn[] = R"(# global settings
@@ -166,6 +167,18 @@ TEST(RunConfig, TheModelIsNamedByTheKeyOrTheFolder) {
   EXPECT_EQ(name("", "/x/rank/wide_deep/config_bigdata.yaml"), "wide_deep");
   EXPECT_EQ(name("", "/x/rank/logistic_regression/config.yaml"), "lr");
   EXPECT_EQ(name("model: logistic_regression\n", "/x/config.yaml"), "lr");
+}
+
+TEST(RunConfig, AModelThatDoesNotExistIsAnErrorThatNamesThoseThatDo) {
+  EXPECT_EQ(
+      ErrorOf("runner:\n  epochs: 1\nmodel: dmm\n"),
+      "/jobs/rank/dnn/config.yaml:3: model is 'dmm': there is no model 'dmm'; the models are lr, "
+      "logistic_regression, fm, dnn, wide_deep, deepfm, dcn. Set `model:` at the top of the YAML, or put it in the "
+      "model's folder");
+  Config by_folder = Make("", "/x/mine/config.yaml");
+  Remarks remarks;
+  EXPECT_THAT(std::string(ParseRunConfig(by_folder, Company::kAlone, remarks).status().message()),
+              StartsWith("/x/mine/config.yaml: model: there is no model 'mine'"));
 }
 
 TEST(RunConfig, PathsAndDefaultsFollowOtherKeys) {

@@ -1,9 +1,12 @@
-// What a server with credentials lets in.
+// What a server with credentials lets in, and what it says while nobody comes.
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
 
 #include <thread>
 
+#include "absl/strings/match.h"
+#include "base/mutex.h"
 #include "server/ps_server.h"
 #include "server/testing/made_credentials.h"
 #include "wire/transport.h"
@@ -70,6 +73,44 @@ TEST(Doors, ALaneThatSaysNothingIsClosed) {
   grpc::ByteBuffer reply;
   EXPECT_FALSE(lane->Read(&reply));
   EXPECT_EQ(lane->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  server.Stop();
+  waiting.join();
+}
+
+// Every line that is logged while it lives.
+class LoggedLines : public google::LogSink {
+ public:
+  LoggedLines() { google::AddLogSink(this); }
+  ~LoggedLines() override { google::RemoveLogSink(this); }
+  // Whether `text` has been logged within ten seconds.
+  bool Await(const std::string& text) {
+    base::MutexLock lock(mu_);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!absl::StrContains(lines_, text) && std::chrono::steady_clock::now() < end)
+      changed_.WaitFor(mu_, std::chrono::milliseconds(100));
+    return absl::StrContains(lines_, text);
+  }
+
+ private:
+  void send(google::LogSeverity, const char*, const char*, int, const struct ::tm*, const char* message,
+            size_t length) override {
+    base::MutexLock lock(mu_);
+    absl::StrAppend(&lines_, absl::string_view(message, length), "\n");
+    changed_.NotifyAll();
+  }
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::string lines_ ABSL_GUARDED_BY(mu_);
+};
+
+TEST(Doors, AServerToWhomNobodyComesSaysWhoIsMissing) {
+  LoggedLines logged;
+  auto started = PsServer::Start(
+      {.listen = {"127.0.0.1:0"}, .workers = 2, .quiet_wait = std::chrono::milliseconds(100), .credentials = nullptr});
+  ASSERT_TRUE(started.ok()) << started.status();
+  PsServer& server = **started;
+  std::thread waiting([&server] { EXPECT_TRUE(absl::IsCancelled(server.Wait())); });
+  EXPECT_TRUE(logged.Await(" s for worker 0 (not here yet), worker 1 (not here yet);"));
   server.Stop();
   waiting.join();
 }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "server/worker_wait.h"
 #include "wire/certificate.h"
 #include "wire/transport.h"
 
@@ -101,6 +102,7 @@ absl::Status PsServer::Wait() {
 
 absl::Status PsServer::Watch() {
   auto looked = std::chrono::steady_clock::now();
+  WorkerWait wait(options_.workers, options_.quiet_wait, looked);
   while (true) {
     if (stop_) return absl::CancelledError("stopped");
     if (const absl::Status held = service_.Held(); !held.ok()) {
@@ -109,7 +111,10 @@ absl::Status PsServer::Watch() {
     }
     service_.CancelSilentLanes();
     const auto asleep = std::chrono::steady_clock::now() - std::exchange(looked, std::chrono::steady_clock::now());
-    if (HostedJob* const hosted = job()) {
+    HostedJob* const hosted = job();
+    const std::string missing = wait.Say(looked, hosted == nullptr ? nullptr : &hosted->roster());
+    if (!missing.empty()) LOG(WARNING) << missing;
+    if (hosted != nullptr) {
       hosted->Sample();
       hosted->LookAtCut();
       Roster& roster = hosted->roster();

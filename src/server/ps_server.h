@@ -25,6 +25,7 @@ struct ServerOptions {
   KeeperOptions keeper = {};
   std::optional<ServerPlace> place = {};             // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
+  std::chrono::duration<double> quiet_wait{30};      // for workers, before it says who has not come
   std::chrono::duration<double> hello_timeout{10};   // of a lane that was opened and has not said who it is
   std::shared_ptr<const cluster::Credentials> credentials = nullptr;  // null: no TLS, and everybody may call
 };

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "server/worker_wait.h"
 
 namespace regatta::server {
 namespace {
@@ -64,6 +65,40 @@ TEST(Rendezvous, OfOneNameTheLastRoundsAreKept) {
   EXPECT_LE(over.size(), 106u);
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("often", 999)), over.end());
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("once 99", 0)), over.end());
+}
+
+// What is said in an hour, looked at every second, with the seconds at which it was.
+std::vector<std::string> SaidInAnHour(WorkerWait& wait, WorkerWait::Clock::time_point start, const Roster* roster) {
+  std::vector<std::string> said;
+  for (int second = 0; second <= 3600; ++second)
+    if (const std::string line = wait.Say(start + std::chrono::seconds(second), roster); !line.empty())
+      said.push_back(line.substr(0, line.find(" s for")));
+  return said;
+}
+
+TEST(WorkerWait, IsToldEverMoreSeldom) {
+  const WorkerWait::Clock::time_point start;
+  WorkerWait wait(2, std::chrono::seconds(30), start);
+  EXPECT_EQ(SaidInAnHour(wait, start, nullptr),
+            (std::vector<std::string>{"waiting 30", "waiting 90", "waiting 210", "waiting 450", "waiting 930",
+                                      "waiting 1530", "waiting 2130", "waiting 2730", "waiting 3330"}));
+}
+
+TEST(WorkerWait, NamesThoseWhoHaveNotComeAndEndsWithTheLast) {
+  const WorkerWait::Clock::time_point start;
+  const auto after = [start](int workers, const Roster* roster) {
+    return WorkerWait(workers, std::chrono::seconds(30), start).Say(start + std::chrono::seconds(31), roster);
+  };
+  EXPECT_EQ(after(0, nullptr), "waiting 31 s for the first worker; one that has ended says why in its own log");
+  EXPECT_EQ(after(2, nullptr),
+            "waiting 31 s for worker 0 (not here yet), worker 1 (not here yet); one that has ended says why in its own "
+            "log");
+  EXPECT_NE(after(40, nullptr).find("worker 15 (not here yet) and 24 more;"), std::string::npos);
+  Roster roster(2, LossPolicy::kFail);
+  ASSERT_TRUE(roster.Join(Worker(0)).ok());
+  EXPECT_EQ(after(2, &roster), "waiting 31 s for worker 1 (not here yet); one that has ended says why in its own log");
+  ASSERT_TRUE(roster.Join(Worker(1)).ok());
+  EXPECT_EQ(after(2, &roster), "");
 }
 
 }  // namespace

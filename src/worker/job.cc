@@ -17,9 +17,6 @@
 namespace regatta::worker {
 namespace {
 
-constexpr char kTrainData[] = "runner.train_data_dir";
-constexpr char kTestData[] = "runner.test_data_dir";
-
 uint64_t SettingsHash(const data::DatasetOptions& options) {
   uint64_t hash = base::Combine64(options.seed, static_cast<uint64_t>(options.batch_size));
   hash = base::Combine64(hash, static_cast<uint64_t>(options.kind) * 2 + static_cast<uint64_t>(options.shuffle));
@@ -60,15 +57,6 @@ fleet::Mode ToFleet(runner::SyncMode mode) {
       return fleet::Mode::kAsync;
   }
   return fleet::Mode::kAsync;
-}
-
-absl::Status CheckDataIsNamed(const Job& job) {
-  if (job.args.verb == runner::Verb::kConfig) return absl::OkStatus();
-  const bool train = job.args.verb == runner::Verb::kTrain || job.args.dry_run;
-  if (!(train ? job.run.runner.train_data_dir : job.run.runner.test_data_dir).empty()) return absl::OkStatus();
-  const char* const key = train ? kTrainData : kTestData;
-  return absl::InvalidArgumentError(absl::StrCat(key, " is not set: name the data in ", job.args.config, " or with -o ",
-                                                 key, "=FILE, a folder or a glob"));
 }
 
 absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, const std::string& path) {
@@ -127,13 +115,10 @@ absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, cons
       job->run, runner::ParseRunConfig(job->config, job->alone() ? runner::Company::kAlone : runner::Company::kServers,
                                        job->remarks));
   base::Params params(job->config, "hyper_parameters");
-  auto model = model::MakeModel(job->run.model, params);
-  if (!model.ok())
-    return absl::IsNotFound(model.status()) ? base::Annotate(model.status(), args.config) : model.status();
-  job->model = *std::move(model);
+  ASSIGN_OR_RETURN(job->model, model::MakeModel(job->run.model, params));
   ASSIGN_OR_RETURN(job->table_configs, ConfigureTables(job->model->spec(), job->run, job->config, job->remarks));
   RETURN_IF_ERROR(runner::CheckNoUnknown(job->config, job->remarks));
-  RETURN_IF_ERROR(CheckDataIsNamed(*job));
+  RETURN_IF_ERROR(runner::CheckDataIsNamed(job->run.runner, args));
   if (!args.trace.empty()) job->tracer = std::make_unique<metrics::Tracer>();
   if (!job->alone()) {
     if (place.threads.has_value() && !job->config.Has("runner.thread_num")) job->run.runner.thread_num = *place.threads;
@@ -154,7 +139,7 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   const runner::RunnerOptions& runner = job.run.runner;
   const bool train = use == DataUse::kTrain;
   const std::string& path = train ? runner.train_data_dir : runner.test_data_dir;
-  const char* key = train ? kTrainData : kTestData;
+  const char* key = train ? runner::kTrainData : runner::kTestData;
   JobData result;
   auto files = FilesOf(job, use, path);
   if (!files.ok()) return base::Annotate(files.status(), key);
@@ -185,6 +170,15 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   if (train) options.quarantine_path = runner.model_save_path + "/bad_lines.txt";
   ASSIGN_OR_RETURN(result.dataset, data::MakeDataset(options));
   return result;
+}
+
+absl::StatusOr<TrainData> OpenTrainData(const Job& job) {
+  TrainData data;
+  ASSIGN_OR_RETURN(data.train, OpenData(job, DataUse::kTrain));
+  if (job.fleet->is_first_worker() && !job.run.runner.test_data_dir.empty()) {
+    ASSIGN_OR_RETURN(data.validation, OpenData(job, DataUse::kTest));
+  }
+  return data;
 }
 
 }  // namespace regatta::worker

@@ -56,7 +56,14 @@ struct JobData {
   uint64_t settings_hash = 0;  // of all that decides which batch is batch k
 };
 
-// Errors are the data's (exit 1).
+// Errors are the data's (exit 1). Needs no servers.
 absl::StatusOr<JobData> OpenData(const Job& job, DataUse use);
+
+struct TrainData {
+  JobData train;
+  JobData validation;  // of the first worker; its dataset is null where nothing validates
+};
+
+absl::StatusOr<TrainData> OpenTrainData(const Job& job);
 
 }  // namespace regatta::worker

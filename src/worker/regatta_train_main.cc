@@ -39,26 +39,35 @@ train::ReportStyle StyleFor(const runner::TrainArgs& args) {
   return isatty(STDOUT_FILENO) ? train::ReportStyle::kTerminal : train::ReportStyle::kLines;
 }
 
-int RunVerb(Job& job) {
-  StopSignal::Begin(job.args.verb == runner::Verb::kTrain ? StopSignal::Work::kTrain : StopSignal::Work::kInfer);
-  if (job.args.verb == runner::Verb::kTrain) {
+int Train(Job& job, train::Reporter& reporter) {
+  auto data = OpenTrainData(job);  // what is not there will not come with the servers
+  if (!data.ok()) return Fail(data.status(), kFailed);
+  if (!job.alone()) {
+    StopSignal::Begin(StopSignal::Work::kJoin);
     if (const absl::Status joined = JoinServers(job); !joined.ok()) {
       if (StopSignal::Requested() == 0) return Fail(joined, kFailed);
       std::fprintf(stderr, "regatta: stopped while joining the servers: there was nothing to save\n");
       return 128 + StopSignal::Requested();
     }
   }
-  train::Reporter reporter(StyleFor(job.args), job.run.runner.use_auc ? train::ReportAuc::kYes : train::ReportAuc::kNo);
-  if (job.args.verb == runner::Verb::kInfer) {
-    const absl::Status status = InferRun(job, reporter).Run();
-    if (StopSignal::Requested() != 0) return 128 + StopSignal::Requested();
-    return status.ok() ? kDone : Fail(status, kFailed);
-  }
-  const absl::StatusOr<RunEnd> end = TrainRun(job, reporter).Run();
+  StopSignal::Begin(job.alone() ? StopSignal::Work::kTrain : StopSignal::Work::kTrainTogether);
+  const absl::StatusOr<RunEnd> end = TrainRun(job, *std::move(data), reporter).Run();
   job.fleet->StopWorker(end.status());
   if (!end.ok()) return Fail(end.status(), kFailed);
   if (*end == RunEnd::kStoppedByOthers) return Fail(absl::AbortedError("another worker stopped the job"), kFailed);
   return *end == RunEnd::kStoppedBySignal ? 128 + StopSignal::Requested() : kDone;
+}
+
+int Infer(Job& job, train::Reporter& reporter) {
+  StopSignal::Begin(StopSignal::Work::kInfer);
+  const absl::Status status = InferRun(job, reporter).Run();
+  if (StopSignal::Requested() != 0) return 128 + StopSignal::Requested();
+  return status.ok() ? kDone : Fail(status, kFailed);
+}
+
+int RunVerb(Job& job) {
+  train::Reporter reporter(StyleFor(job.args), job.run.runner.use_auc ? train::ReportAuc::kYes : train::ReportAuc::kNo);
+  return job.args.verb == runner::Verb::kTrain ? Train(job, reporter) : Infer(job, reporter);
 }
 
 // Only training has a place in a cluster; the other verbs, and questions about training, run where they are asked.

@@ -11,30 +11,36 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-enum class Phase : uint8_t { kStarting, kTraining, kInferring };
-
 // A handler can only reach globals.
 std::atomic<int> requested{0};
-std::atomic<Phase> phase{Phase::kStarting};
+std::atomic<const char*> promise{nullptr};  // what the first signal is answered; null before Begin
 
 void Say(std::string_view text) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
 }
 
 void OnSignal(int signal) {
-  switch (phase.load()) {
-    case Phase::kStarting:
-      Say("\nstopped before the work began: there was nothing to save\n");
-      _exit(128 + signal);
-    case Phase::kTraining:
-      if (requested.exchange(signal) != 0) _exit(128 + signal);
-      Say("\nstopping after this step and saving; once more to leave at once\n");
-      return;
-    case Phase::kInferring:
-      if (requested.exchange(signal) != 0) _exit(128 + signal);
-      Say("\nstopping after this step; once more to leave at once\n");
-      return;
+  const char* const said = promise.load();
+  if (said == nullptr) {
+    Say("\nstopped before the work began: there was nothing to save\n");
+    _exit(128 + signal);
   }
+  if (requested.exchange(signal) != 0) _exit(128 + signal);
+  Say(said);
+}
+
+const char* PromiseOf(StopSignal::Work work) {
+  switch (work) {
+    case StopSignal::Work::kJoin:
+      return "\nstopping; once more to leave at once\n";
+    case StopSignal::Work::kTrain:
+      return "\nstopping after this step and saving; once more to leave at once\n";
+    case StopSignal::Work::kTrainTogether:
+      return "\nstopping after this step; worker 0 saves, unless the job has failed; once more to leave at once\n";
+    case StopSignal::Work::kInfer:
+      break;
+  }
+  return "\nstopping after this step; once more to leave at once\n";
 }
 
 }  // namespace
@@ -63,7 +69,7 @@ StopSignal::~StopSignal() {
 
 void StopSignal::Begin(Work work) {
   signal(SIGPIPE, SIG_IGN);
-  phase = work == Work::kTrain ? Phase::kTraining : Phase::kInferring;
+  promise = PromiseOf(work);
 }
 
 int StopSignal::Requested() { return requested.load(std::memory_order_relaxed); }

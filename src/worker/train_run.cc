@@ -38,7 +38,13 @@ std::string Gigabytes(uint64_t bytes) { return absl::StrFormat("%.2f GB", static
 
 }  // namespace
 
-TrainRun::TrainRun(Job& job, train::Reporter& reporter) : job_(job), reporter_(reporter), team_(job.fleet->team()) {
+TrainRun::TrainRun(Job& job, TrainData data, train::Reporter& reporter)
+    : job_(job),
+      reporter_(reporter),
+      team_(job.fleet->team()),
+      data_(std::move(data.train)),
+      validation_(std::move(data.validation)) {
+  if (job.metrics != nullptr) job.metrics->Show(data_.dataset.get());
   if (!team_.alone()) progress_ = std::make_unique<JobProgress>(*job.fleet->worker());
 }
 
@@ -47,7 +53,7 @@ TrainRun::~TrainRun() {
 }
 
 absl::StatusOr<RunEnd> TrainRun::Run() {
-  RETURN_IF_ERROR(team_.AllWell("open", Open()));
+  RETURN_IF_ERROR(team_.AllWell("open", OpenRoot()));
   RETURN_IF_ERROR(team_.AllWell("start", Start()));
   if (team_.alone()) SayMemory();
   absl::StatusOr<RunEnd> end = RunEpochs();
@@ -59,16 +65,6 @@ absl::StatusOr<RunEnd> TrainRun::Run() {
   }
   if (*end == RunEnd::kFinished && root_ != nullptr) RETURN_IF_ERROR(root_->MarkFinished());
   return end;
-}
-
-absl::Status TrainRun::Open() {
-  ASSIGN_OR_RETURN(data_, OpenData(job_, DataUse::kTrain));
-  if (job_.metrics != nullptr) job_.metrics->Show(data_.dataset.get());
-  if (!team_.chief()) return absl::OkStatus();
-  if (!job_.run.runner.test_data_dir.empty()) {
-    ASSIGN_OR_RETURN(validation_, OpenData(job_, DataUse::kTest));
-  }
-  return OpenRoot();
 }
 
 // A worker that takes the place of the one that opened it goes on with that one's run.
@@ -84,6 +80,7 @@ table::OpenMode TrainRun::RootMode() const {
 }
 
 absl::Status TrainRun::OpenRoot() {
+  if (!team_.chief()) return absl::OkStatus();
   table::SaveRootOptions options;
   options.path = job_.run.runner.model_save_path;
   options.mode = RootMode();

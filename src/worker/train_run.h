@@ -28,7 +28,7 @@ enum class RunEnd : uint8_t { kFinished, kStoppedBySignal, kStoppedByOthers, kOu
 
 class TrainRun : private train::PassObserver {
  public:
-  TrainRun(Job& job, train::Reporter& reporter);
+  TrainRun(Job& job, TrainData data, train::Reporter& reporter);
   ~TrainRun() override;
 
   absl::StatusOr<RunEnd> Run();
@@ -44,7 +44,6 @@ class TrainRun : private train::PassObserver {
   // What follows an epoch's validation; the highest that any worker says holds for all.
   enum class AfterEpoch : uint8_t { kGoOn, kStopEarly, kStopped };
 
-  absl::Status Open();
   absl::Status OpenRoot();
   table::OpenMode RootMode() const;
   absl::Status Start();

@@ -55,6 +55,8 @@ class FailureTest(FleetJob):
         self.ends(workers[0], 1, "w0.log", 30)
         self.ends(server, 0, "s0.log", 20)
         self.assertIn("--resume", self.log("w0.log"))
+        # Who sent it, and whether the job has failed, is not known to it.
+        self.assertIn("stopping after this step; worker 0 saves, unless the job has failed", self.log("w1.log"))
         done = self.log("w0.log").count(" done, auc") - self.log("w0.log").count("validation")
         more = ("-o", f"runner.epochs={done + 1}", "--resume")
         again = [self.server(0, *more), self.worker(0, *more), self.worker(1, *more)]

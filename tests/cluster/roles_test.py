@@ -1,4 +1,5 @@
 """The role comes from the environment: what a reader of the old documents exports and types."""
+import signal
 import subprocess
 import time
 
@@ -29,11 +30,26 @@ class FleetRolesTest(FleetJob):
         self.make_job(files=1)
         self.prepare(2, 1, "-o", "runner.server_wait_timeout=4")
         start = time.monotonic()
-        self.ends(self.worker(0), 1, "w0.log", 12)
+        worker = self.worker(0)
+        stopped = self.role("stopped.log", *self.args, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID="0")
+        self.await_line("stopped.log", "not ready", stopped)
+        stopped.send_signal(signal.SIGTERM)
+        self.ends(stopped, 143, "stopped.log")
+        self.assertNotIn("saving", self.log("stopped.log"))
+        self.assertIn("there was nothing to save", self.log("stopped.log").splitlines()[-1])
+        self.ends(worker, 1, "w0.log", 12)
         self.assertGreater(time.monotonic() - start, 3)
         last = self.log("w0.log").splitlines()[-1]
         for host in self.hosts:
             self.assertIn(f"'{host}:{self.port}'", last)
+
+    def test_data_that_is_not_there_is_said_before_servers_are_waited_for(self):
+        self.make_job(files=1)
+        self.prepare(1, 1)
+        (self.folder / "none").mkdir()
+        self.ends(self.worker(0, "-o", "runner.test_data_dir=none"), 1, "w0.log", 20)
+        self.assertRegex(self.log("w0.log").splitlines()[-1], r"runner\.test_data_dir: folder .*/none holds no files")
+        self.assertNotIn("not ready", self.log("w0.log"))
 
     def test_wrong_environments_end_at_once(self):
         self.make_job(files=1)

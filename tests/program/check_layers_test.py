@@ -25,6 +25,8 @@ class CheckLayersTest(unittest.TestCase):
             ({"src/base/x.h": '#include "table/sparse_table.h"\n'}, "src/base may not include table/sparse_table.h"),
             ({"src/table/x.cc": "#include <torch/torch.h>\n"}, "torch-free"),
             ({"src/model/x.cc": '#include "data/dataset.h"\n'}, "src/model may not include data/dataset.h"),
+            ({"src/model/names.h": '#include "model/tensor.h"\n'}, "torch-free folders include src/model/names.h"),
+            ({"src/runner/x.cc": '#include "model/model.h"\n'}, "src/runner may not include model/model.h"),
             ({"src/comm/x.cc": '#include "absl/synchronization/mutex.h"\n'}, "base/mutex.h"),
             ({"src/misc/x.cc": ""}, "not in the layer table"),
         ):

@@ -101,7 +101,8 @@ class OutputTest(program.ProgramTest):
         self.assertIn("runner.train_data_dir is not set", err)
         _, err = self.run_regatta("infer", "-m", config, code=2)
         self.assertIn("runner.test_data_dir is not set", err)
-        self.run_regatta("train", "-m", config, "-o", "runner.train_data_dir=nowhere", code=1)
+        _, err = self.run_regatta("train", "-m", config, "-o", "runner.test_data_dir=nowhere", code=1)
+        self.assertRegex(err, r"error: runner\.test_data_dir: no file matches '.*/nowhere'")
         self.run_regatta("config", "-m", config, "-o", "runner.train_data_dir=")
 
     def test_config_help_tells_its_own_options(self):
