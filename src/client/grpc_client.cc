@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "base/failpoint.h"
 #include "table/accessor/accessor.h"
@@ -56,6 +57,22 @@ std::vector<std::vector<Piece>> CutFrames(std::span<const Piece> pieces, std::sp
   }
   return frames;
 }
+
+// Tells that others are waited for, ever more seldom. Who they are the first server knows, and says.
+class MeetingWait {
+ public:
+  void Look(const std::string& name) {
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start_;
+    if (waited < next_) return;
+    next_ *= 2;
+    LOG(INFO) << absl::StrFormat("'%s': waiting %.0f s for other workers; the log of server 0 says for whom", name,
+                                 waited.count());
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::duration<double> next_{30};
+};
 
 template <typename Tables, typename KeysOf>
 std::vector<Piece> PiecesOfLane(const Tables& tables, const wire::Range& shards, const KeysOf& keys_of) {
@@ -167,6 +184,10 @@ absl::Status GrpcClient::Join() {
   std::vector<ps::ConnectReply> replies;
   for (size_t server = 0; server < stubs_.size(); ++server) {
     ps::ConnectRequest request;
+    if (server > 0) {
+      request.set_job_id(replies.front().job_id());
+      request.set_begun(replies.front().begun());
+    }
     request.set_protocol(wire::kProtocolVersion);
     *request.mutable_worker() = options_.worker;
     request.set_server(static_cast<uint32_t>(server));
@@ -420,15 +441,20 @@ void GrpcClient::BeginPass(const StepTag& tag, const base::DataPosition& learnt,
 
 void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(MarkOf(ps::LEAVE, tag), call); }
 
+// Strangers keep the server's threads, which it takes back from who does not say who he is.
+bool IsBusy(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
+         absl::StrContains(status.error_message(), "Threadpool Exhausted");
+}
+
 template <typename Attempt>
 grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> patience, const Attempt& attempt) {
   const auto start = std::chrono::steady_clock::now();
   while (true) {
     const grpc::Status status = attempt();
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-    if (status.error_code() != grpc::StatusCode::UNAVAILABLE || !durable_[server] || options_.cancelled() ||
-        waited > patience)
-      return status;
+    const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE && durable_[server];
+    if (!(away || IsBusy(status)) || options_.cancelled() || waited > patience) return status;
     absences_[server]->Say(waited, patience);
     control_[server].channel->WaitForConnected(std::chrono::system_clock::now() + kLook);  // as in Lane::Reconnect
     std::this_thread::sleep_for(kInsistRest);
@@ -452,6 +478,7 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
     request.set_round(next++);
   }
   ps::GatherReply answer;
+  MeetingWait wait;
   const grpc::Status status = Insist(0, options_.wait_timeout, [&] {
     grpc::ClientContext context;
     grpc::Status status;
@@ -460,8 +487,10 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
     call->Finish(&answer, &status, nullptr);
     void* tag = nullptr;
     bool done = false;
-    while (queue.AsyncNext(&tag, &done, std::chrono::system_clock::now() + kLook) == grpc::CompletionQueue::TIMEOUT)
+    while (queue.AsyncNext(&tag, &done, std::chrono::system_clock::now() + kLook) == grpc::CompletionQueue::TIMEOUT) {
       if (cancelled()) context.TryCancel();
+      wait.Look(name);
+    }
     return status;
   });
   if (!status.ok()) return base::Annotate(wire::FromGrpc(status), absl::StrCat(ServerName(0), ": '", name, "'"));

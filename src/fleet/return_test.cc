@@ -2,6 +2,7 @@
 // step.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <thread>
 
@@ -157,6 +158,112 @@ TEST(Return, WithoutALogTheServersRefuseIt) {
   EXPECT_NE(worker.status().message().find("--data_dir"), std::string::npos) << worker.status();
   server->Stop();
   server->Wait().IgnoreError();
+}
+
+// Servers, a data_dir each, that are started and ended together.
+class KeptServers {
+ public:
+  explicit KeptServers(const std::vector<std::string>& data_dirs) {
+    for (const std::string& data_dir : data_dirs) {
+      server::ServerOptions options;
+      options.listen = {"127.0.0.1:0"};
+      options.workers = 1;
+      options.data_dir = data_dir;
+      servers_.push_back(server::PsServer::Start(options).value());
+    }
+    ends_.resize(servers_.size());
+    for (size_t i = 0; i < servers_.size(); ++i) waiting_.emplace_back([this, i] { ends_[i] = servers_[i]->Wait(); });
+  }
+  ~KeptServers() {
+    for (const auto& server : servers_) server->Stop();
+    Wait();
+  }
+  // How they ended by themselves.
+  const std::vector<absl::Status>& Wait() {
+    for (std::thread& thread : waiting_) thread.join();
+    waiting_.clear();
+    return ends_;
+  }
+  absl::StatusOr<std::unique_ptr<Worker>> Join() const {
+    WorkerOptions options;
+    options.mode = Mode::kAsync;
+    options.tables = LedgerTables();
+    options.on_loss = OnLoss::kAwait;
+    options.wait_timeout = std::chrono::seconds(20);
+    for (const auto& server : servers_) options.servers.push_back({server->endpoints(), {}});
+    return Worker::Start(options);
+  }
+
+ private:
+  std::vector<std::unique_ptr<server::PsServer>> servers_;
+  std::vector<std::thread> waiting_;
+  std::vector<absl::Status> ends_;
+};
+
+// Pushes batches 0 … 6 and ends with `why`.
+void TrainAWhile(const KeptServers& servers, const absl::Status& why) {
+  auto worker = servers.Join();
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  auto comm = (*worker)->StartCommunicator(0);
+  ASSERT_TRUE(comm.ok()) << comm.status();
+  ASSERT_EQ((*comm)->BeginPass({}), absl::OkStatus());
+  for (uint64_t step = 0; step < 7; ++step) ASSERT_EQ(LedgerPass(**comm, 0, step), absl::OkStatus());
+  ASSERT_EQ((*comm)->EndPass(), absl::OkStatus());
+  (*worker)->Stop(why);
+}
+
+TEST(Return, AJobWhoseWorkersGaveUpGoesOnWhenAllAreStartedAgain) {
+  const table::TestFolder folder;
+  const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};
+  {
+    KeptServers servers(data_dirs);
+    TrainAWhile(servers, absl::ResourceExhaustedError("no room"));
+    for (const absl::Status& end : servers.Wait()) EXPECT_TRUE(absl::IsAborted(end)) << end;
+  }
+  {
+    KeptServers servers(data_dirs);
+    const auto worker = servers.Join();
+    ASSERT_TRUE(worker.ok()) << worker.status();
+    EXPECT_TRUE((*worker)->standing().returns());
+    EXPECT_EQ((*worker)->standing().position.low, 7u);
+    (*worker)->Stop(absl::OkStatus());
+    for (const absl::Status& end : servers.Wait()) EXPECT_EQ(end, absl::OkStatus());
+  }
+  const auto worker = KeptServers(data_dirs).Join();  // it was done: another begins
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  EXPECT_FALSE((*worker)->standing().returns());
+}
+
+TEST(Return, ServersWhoseFoldersAreNotOfOneJobAreRefused) {
+  const table::TestFolder folder;
+  const auto dir = [&](const char* name) { return folder.path() + "/" + name; };
+  {
+    KeptServers servers({dir("a0"), dir("a1")});
+    TrainAWhile(servers, absl::ResourceExhaustedError("no room"));
+    servers.Wait();
+  }
+  {
+    KeptServers servers({dir("b0"), dir("b1")});
+    TrainAWhile(servers, absl::ResourceExhaustedError("no room"));
+    servers.Wait();
+  }
+  const struct {
+    const char* first;
+    const char* second;
+    const char* says;
+  } cases[] = {{"a0", "empty", "server 0 goes on with a job of which this server knows nothing"},
+               {"empty", "a1", "goes on with another job than server 0"},
+               {"a0", "b1", "goes on with another job than server 0"}};
+  for (const auto& [first, second, says] : cases) {
+    const auto refused = KeptServers({dir(first), dir(second)}).Join();
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition) << refused.status();
+    EXPECT_NE(refused.status().message().find(says), std::string::npos) << refused.status();
+    EXPECT_NE(refused.status().message().find(dir(second)), std::string::npos) << refused.status();
+    std::filesystem::remove_all(dir("empty"));
+  }
+  const auto worker = KeptServers({dir("a0"), dir("a1")}).Join();  // nothing was lost by it
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  EXPECT_EQ((*worker)->standing().position.low, 7u);
 }
 
 }  // namespace

@@ -101,6 +101,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& optio
   client.job.set_on_worker_loss(Name(options.on_loss));
   if (options.on_loss == OnLoss::kAwait) client.job.set_worker_wait(static_cast<uint32_t>(options.worker_wait.count()));
   client.job.set_ack(Name(options.ack));
+  client.job.mutable_settings()->insert(options.settings.begin(), options.settings.end());
+  // A step of sync is a batch of every thread, so that workers with more of them have fewer steps.
+  if (options.mode == Mode::kSync) (*client.job.mutable_settings())["threads"] = absl::StrCat(options.threads);
   client.tables = options.tables;
   client.precision = options.short_rows ? ps::BFLOAT16 : ps::FLOAT32;
   const auto wait_timeout = options.wait_timeout.value_or(kWaitTimeout);

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "client/server_address.h"
@@ -46,6 +48,7 @@ struct WorkerOptions {
   OnLoss on_loss = OnLoss::kFail;         // kAwait: servers with a data_dir; not geo
   std::chrono::seconds worker_wait{600};  // kAwait: for one that is away
   Ack ack = Ack::kAuto;
+  std::map<std::string, std::string> settings;  // further ones of the run in which workers must not differ
   std::optional<std::chrono::duration<double>> wait_timeout;  // for the others; nothing = 600 s
   std::function<bool()> cancelled = [] { return false; };     // asked while it waits
 };

@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kMaxDifferences = 12;
 constexpr uint32_t kMaxWorkers = 65'536;
 constexpr uint32_t kMaxWorkerWait = 10'000'000;
+constexpr int kMaxSettings = 64;
 
 template <typename Value>
 struct Named {
@@ -52,6 +53,7 @@ table::Json Flat(const ps::JobSpec& spec) {
                    {"on_worker_loss", spec.on_worker_loss()},
                    {"ack", spec.ack()},
                    {"worker_wait", spec.worker_wait()}};
+  for (const auto& [name, value] : spec.settings()) json[name] = value;
   json["tables"] = table::Json::parse(spec.tables_json(), nullptr, /*allow_exceptions=*/false);
   return json.flatten();
 }
@@ -77,6 +79,9 @@ absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
     RETURN_IF_ERROR(CheckCount(spec.worker_wait(), kMaxWorkerWait, "worker_wait"));
     job.worker_wait = std::chrono::seconds(spec.worker_wait());
   }
+  if (spec.settings_size() > kMaxSettings)
+    return absl::InvalidArgumentError(
+        absl::StrCat("settings: ", spec.settings_size(), " of them; the limit is ", kMaxSettings));
   RETURN_IF_ERROR(CheckCount(spec.workers(), kMaxWorkers, "workers"));
   RETURN_IF_ERROR(CheckCount(spec.servers(), wire::LaneMap::kMaxLanes, "servers"));
   RETURN_IF_ERROR(CheckCount(spec.sparse_lanes(), wire::LaneMap::kMaxLanes / spec.servers(), "sparse_lanes"));

@@ -197,7 +197,10 @@ absl::StatusOr<uint64_t> LaneSession::Log() {
     RETURN_IF_ERROR(base::Failpoint("lane.replay"));
     return repeated_;
   }
-  ASSIGN_OR_RETURN(const uint64_t index, job_.Log(lane_, worker_, *request_));
+  const absl::StatusOr<uint64_t> index = job_.Log(lane_, worker_, *request_);
+  // Without this part a step of sync would wait for ever, with everybody who waits for the step.
+  if (SyncStage* const stage = job_.stage(lane_); !index.ok() && stage != nullptr) stage->Fail(index.status());
+  RETURN_IF_ERROR(index.status());
   RETURN_IF_ERROR(base::Failpoint("lane.logged"));
   return index;
 }

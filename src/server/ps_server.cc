@@ -51,8 +51,10 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& o
   const absl::Status recovered = server->service_.Recover();
   RETURN_IF_ERROR(server->service_.Held());  // what is missing then is the successor's
   RETURN_IF_ERROR(recovered);
-  if (!returns && !options.load.empty() && options.place.has_value())
-    RETURN_IF_ERROR(server->service_.LoadNow(*options.place));
+  if (!returns && !options.load.empty()) {
+    RETURN_IF_ERROR(TableShare::CheckSave(options.load));
+    if (options.place.has_value()) RETURN_IF_ERROR(server->service_.LoadNow(*options.place));
+  }
   RETURN_IF_ERROR(server->Listen());
   return server;
 }
@@ -120,7 +122,11 @@ absl::Status PsServer::Watch() {
       Roster& roster = hosted->roster();
       if (asleep > kAsleep) roster.Excuse(asleep);
       roster.LoseSilent(options_.worker_timeout);
-      if (!roster.failure().ok() || roster.AllGone()) service_.Finish();
+      const bool kept = roster.CanGoOnLater();
+      if (!roster.failure().ok() || roster.AllGone()) service_.Finish(kept ? JobEnd::kKept : JobEnd::kForgotten);
+      if (kept && roster.AllGone())
+        return absl::AbortedError(absl::StrCat("the workers gave up; what they were acknowledged stays in ",
+                                               options_.data_dir, ", and the job goes on when all are started again"));
       RETURN_IF_ERROR(roster.failure());
       if (roster.AllGone()) {
         LOG(INFO) << "all workers are done: " << hosted->rows() << " rows, " << hosted->traffic().pushes.value()

@@ -50,7 +50,8 @@ class PsServer {
   PsServer(const ServerOptions& options, std::unique_ptr<Journal> journal)
       : options_(options),
         journal_(std::move(journal)),
-        service_({options.workers, options.load, options.keeper, options.credentials, options.hello_timeout},
+        service_({options.workers, options.place.has_value() ? options.place->servers : 0, options.load, options.keeper,
+                  options.credentials, options.hello_timeout},
                  journal_.get()) {}
   absl::Status Listen();
   absl::Status Watch();

@@ -95,11 +95,16 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
   if (options_.workers > 0 && spec.workers != options_.workers)
     return absl::FailedPreconditionError(
         absl::StrCat("workers: the worker says ", spec.workers, ", this server was started for ", options_.workers));
+  if (options_.servers > 0 && spec.lanes.servers != options_.servers)
+    return absl::FailedPreconditionError(absl::StrCat("servers: the worker knows of ", spec.lanes.servers,
+                                                      ", this server is one of ", options_.servers,
+                                                      "; give all processes the same list of servers"));
   if ((spec.ack == Ack::kLogged || spec.ack == Ack::kSynced) && journal_ == nullptr)
     return absl::FailedPreconditionError(absl::StrCat("ack: the job asks for ", request.job().ack(),
                                                       ", and this server has nowhere to write a log: start it with "
                                                       "--data_dir (REGATTA_DATA_DIR)"));
   const ServerPlace place{static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30)), spec.lanes.servers};
+  const uint64_t job_id = request.job_id() == 0 ? NewIncarnation() : request.job_id();
   Journal* const journal = spec.ack == Ack::kMemory ? nullptr : journal_;
   if (spec.loss_policy == LossPolicy::kAwait && journal == nullptr)
     return absl::FailedPreconditionError(
@@ -126,6 +131,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
       RETURN_IF_ERROR(LocalSaves(journal->folder()).RemoveAll());
       ps::JournalEntry entry;
       *entry.mutable_job() = request;
+      entry.mutable_job()->set_job_id(job_id);
       RETURN_IF_ERROR(journal->Write(entry));
     }
   }
@@ -134,6 +140,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
     ASSIGN_OR_RETURN(keeper_, Keeper::Start(*job_, *journal, options_.keeper));
   }
   spec_ = request.job();
+  job_id_ = job_id;
   LOG(INFO) << "job: " << spec_.mode() << ", " << spec.workers << " workers, server " << request.server() << " of "
             << spec_.servers() << ", " << spec.tables.sparse.size() << " sparse tables, " << job_->dense().size()
             << " dense parameters here, " << job_->rows() << " rows";
@@ -147,9 +154,18 @@ absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request)
                                                       "; run the same Regatta everywhere"));
   base::MutexLock lock(mu_);
   if (job_ == nullptr) {
+    if (request.begun())
+      return absl::FailedPreconditionError(
+          absl::StrCat("server 0 goes on with a job of which this server knows nothing",
+                       journal_ == nullptr ? "" : absl::StrCat(": ", journal_->data_dir(), " was empty or had ended"),
+                       "; start every server on the data_dir that it had, or all of them on empty ones"));
     RETURN_IF_ERROR(StartJob(request));
     return job_.get();
   }
+  if (request.job_id() != 0 && request.job_id() != job_id_)
+    return absl::FailedPreconditionError(
+        "this server goes on with another job than server 0; start all servers on the data_dirs of one job, or all of "
+        "them on empty ones");
   std::vector<std::string> differences = Differences(spec_, request.job());
   if (static_cast<int>(request.server()) != job_->server())
     differences.push_back(absl::StrCat("server: index ", job_->server(), " here, ", request.server(), " there"));
@@ -167,6 +183,11 @@ grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectR
     ASSIGN_OR_RETURN(HostedJob* const job, JoinJob(*request));
     ASSIGN_OR_RETURN(const std::string before, job->Admit(ToIdentity(request->worker())));
     reply->set_incarnation(incarnation_);
+    {
+      base::MutexLock lock(mu_);
+      reply->set_job_id(job_id_);
+    }
+    reply->set_begun(!job->rendezvous().over().empty());
     reply->set_rows(job->rows());
     reply->set_durable(job->durable());
     reply->set_before(before);
@@ -193,7 +214,9 @@ grpc::Status PsService::Answer(const absl::Status& status) const {
 
 absl::StatusOr<HostedJob*> PsService::JobOf(const ps::WorkerId& worker) const {
   HostedJob* const hosted = job();
-  if (hosted == nullptr) return absl::FailedPreconditionError("no worker has connected to this server yet");
+  if (hosted == nullptr)
+    return absl::FailedPreconditionError(
+        "this server has no job: no worker has connected to it, or it came back without the data_dir that it had");
   RETURN_IF_ERROR(hosted->roster().Check(ToIdentity(worker)));
   return hosted;
 }
@@ -286,7 +309,7 @@ grpc::Status PsService::Goodbye(grpc::ServerContext*, const ps::GoodbyeRequest* 
   if (hosted == nullptr) return grpc::Status::OK;
   if (request->failed())
     LOG(WARNING) << "worker " << request->worker().rank() << " gives up: " << request->reason().substr(0, 1024);
-  hosted->roster().Leave(ToIdentity(request->worker()));
+  hosted->roster().Leave(ToIdentity(request->worker()), request->failed() ? Farewell::kGaveUp : Farewell::kDone);
   return Answer(absl::OkStatus());
 }
 
@@ -298,10 +321,10 @@ grpc::Status PsService::Status(grpc::ServerContext*, const ps::StatusRequest*, p
   return grpc::Status::OK;
 }
 
-void PsService::Finish() {
+void PsService::Finish(JobEnd end) {
   base::MutexLock lock(mu_);
   keeper_.reset();
-  if (job_ != nullptr) job_->End();
+  if (job_ != nullptr && end == JobEnd::kForgotten) job_->End();
 }
 
 void PsService::Collect(metrics::Exposition& out) const {

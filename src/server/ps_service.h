@@ -16,8 +16,12 @@
 
 namespace regatta::server {
 
+// What becomes of a job's log when the job is over.
+enum class JobEnd : uint8_t { kForgotten, kKept };
+
 struct ServiceOptions {
   int workers = 0;   // that must take part; 0 = as many as the first one says
+  int servers = 0;   // that the job must have; 0 = as many as the first worker says
   std::string load;  // a save to start from; "" = none
   KeeperOptions keeper;
   std::shared_ptr<const cluster::Credentials> credentials;  // null: everybody may call
@@ -45,7 +49,7 @@ class PsService final : public wire::RawService {
   grpc::Status Status(grpc::ServerContext* context, const ps::StatusRequest* request, ps::StatusReply* reply) override;
 
   // Nobody will come back to the job: what was kept on the disk for its return is removed.
-  void Finish();
+  void Finish(JobEnd end);
 
   // Whether the data_dir, if there is one, is still this server's (lease.h).
   absl::Status Held() const { return journal_ == nullptr ? absl::OkStatus() : journal_->Held(); }
@@ -75,6 +79,7 @@ class PsService final : public wire::RawService {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   mutable base::Mutex mu_;
   ps::JobSpec spec_ ABSL_GUARDED_BY(mu_);                    // as the first worker brought it
+  uint64_t job_id_ ABSL_GUARDED_BY(mu_) = 0;                 // the same on all servers of the job
   std::unique_ptr<TableShare> loaded_ ABSL_GUARDED_BY(mu_);  // until the job takes it
   std::unique_ptr<HostedJob> job_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Keeper> keeper_ ABSL_GUARDED_BY(mu_);  // of a durable job

@@ -48,9 +48,10 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
     // One that is done may have been killed before all servers knew it.
     const bool returns = policy_ == LossPolicy::kAwait && member.state != MemberState::kAwaited;
     if (member.state != MemberState::kAwaited && !returns)
-      return absl::FailedPreconditionError(absl::StrCat("there has been a worker ", id.rank,
-                                                        " already: ", member.id.where, " is ", Name(member.state),
-                                                        "; start every worker once, with its own PADDLE_TRAINER_ID"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("there has been a worker ", id.rank, " already: ", member.id.where, " is ", Name(member.state),
+                       "; start every worker once, with its own PADDLE_TRAINER_ID. One that died can "
+                       "be started again where runner.on_worker_loss is await"));
     RETURN_IF_ERROR(record_(id, MemberState::kHere));
     if (returns) before = member.id.where;
     LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")"
@@ -97,16 +98,19 @@ void Roster::Heard(const Identity& id, const ps::WorkerProgress& progress) {
   member->progress = progress;
 }
 
-void Roster::Leave(const Identity& id) {
+void Roster::Leave(const Identity& id, Farewell farewell) {
   {
     base::MutexLock lock(mu_);
     Member* const member = FindLocked(id);
     if (member == nullptr || !PresentLocked(*member)) return;
-    if (const absl::Status recorded = record_(id, MemberState::kDone); !recorded.ok() && failure_.ok())
-      failure_ = recorded;
+    if (farewell == Farewell::kGaveUp) gave_up_ = true;
+    if (farewell == Farewell::kDone || policy_ != LossPolicy::kAwait) {
+      if (const absl::Status recorded = record_(id, MemberState::kDone); !recorded.ok() && failure_.ok())
+        failure_ = recorded;
+    }
     member->state = MemberState::kDone;
     member->away.reset();
-    LOG(INFO) << "worker " << id.rank << " is done";
+    LOG(INFO) << "worker " << id.rank << (farewell == Farewell::kDone ? " is done" : " has left");
   }
   Changed();
 }
@@ -217,6 +221,8 @@ bool Roster::AllGone() const {
     if (member.state != MemberState::kDone && member.state != MemberState::kLost) return false;
   return true;
 }
+
+bool Roster::CanGoOnLater() const { return policy_ == LossPolicy::kAwait && (gave_up_ || !failure().ok()); }
 
 absl::Status Roster::failure() const {
   base::MutexLock lock(mu_);

@@ -26,6 +26,9 @@ enum class LossPolicy : uint8_t {
 enum class MemberState : uint8_t { kAwaited, kHere, kAway, kDone, kLost };
 const char* Name(MemberState state);
 
+// How a worker leaves: its work is done, or it failed.
+enum class Farewell : uint8_t { kDone, kGaveUp };
+
 struct Identity {
   int rank = 0;
   uint64_t incarnation = 0;
@@ -57,7 +60,8 @@ class Roster {
   // A worker was told to stop: everybody learns it with the next heartbeat.
   void AskToStop() { stopping_ = true; }
   bool stopping() const { return stopping_; }
-  void Leave(const Identity& id);
+  // With kAwait nothing is recorded of one that gave up: where the job goes on later, it is awaited.
+  void Leave(const Identity& id, Farewell farewell = Farewell::kDone);
   void Lose(int rank, const std::string& why);
   // The worker has opened a lane: it lives.
   void Reached(const Identity& id);
@@ -74,6 +78,8 @@ class Roster {
   // Whether more is to come from the rank: it is awaited, here or away.
   bool Expected(int rank) const;
   bool AllGone() const;  // everybody is done or lost, and somebody was here
+  // Whether another start of servers and workers may go on with the job, which has failed.
+  bool CanGoOnLater() const;
   absl::Status failure() const;
   std::vector<Member> members() const;
   // "worker 1 (host, pid 7, silent for 9.8 s)".
@@ -107,6 +113,7 @@ class Roster {
   const LossPolicy policy_;
   const std::chrono::duration<double> patience_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> gave_up_{false};  // somebody
   std::vector<std::function<void()>> listeners_;
   Record record_ = [](const Identity&, MemberState) { return absl::OkStatus(); };
   mutable base::Mutex mu_;

@@ -49,6 +49,12 @@ absl::Status SyncStage::Add(int rank, StepPart part) {
   return failure_;
 }
 
+void SyncStage::Fail(const absl::Status& why) {
+  base::MutexLock lock(mu_);
+  if (failure_.ok()) failure_ = why;
+  changed_.NotifyAll();
+}
+
 absl::Status SyncStage::LeavePass(int rank, uint64_t pass) {
   base::MutexLock lock(mu_);
   RETURN_IF_ERROR(failure_);

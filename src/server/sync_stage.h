@@ -39,6 +39,8 @@ class SyncStage {
   absl::Status Begin(uint64_t pass, uint64_t step);
   // Hands over a worker's part. FAILED_PRECONDITION where the step has been applied or the rank has brought it.
   absl::Status Add(int rank, StepPart part);
+  // A part cannot be taken, for a reason that stays: no step is completed any more, and whoever waits hears why.
+  void Fail(const absl::Status& why);
   // The rank brings no more steps of this pass.
   absl::Status LeavePass(int rank, uint64_t pass);
   // Waits until all steps before `step` are applied; the job's failure ends the wait, and an error of `asker`, who may

@@ -55,6 +55,15 @@ TEST_F(SyncStageTest, GoesOnWithoutThoseWhoLeftThePassAndExpectsThemInTheNext) {
   EXPECT_EQ(applied_.size(), 2u);
 }
 
+TEST_F(SyncStageTest, APartThatCannotBeTakenEndsTheWaitOfAll) {
+  ASSERT_TRUE(stage_.Add(0, Part(0, 0, 1)).ok());
+  std::thread waiting([this] { EXPECT_TRUE(absl::IsResourceExhausted(stage_.AwaitBefore(1))); });
+  stage_.Fail(absl::ResourceExhaustedError("no room"));
+  waiting.join();
+  EXPECT_TRUE(absl::IsResourceExhausted(stage_.Add(1, Part(0, 0, 2))));
+  EXPECT_TRUE(applied_.empty());
+}
+
 TEST_F(SyncStageTest, ALostWorkerCompletesWhatWaitedForIt) {
   ASSERT_TRUE(stage_.Add(0, Part(0, 0, 1)).ok());
   ASSERT_TRUE(stage_.Add(1, Part(0, 0, 1)).ok());

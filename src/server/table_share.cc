@@ -37,6 +37,8 @@ absl::StatusOr<std::unique_ptr<TableShare>> TableShare::Create(const table::Mode
   return share;
 }
 
+absl::Status TableShare::CheckSave(const std::string& path) { return OpenSave(path).status(); }
+
 absl::StatusOr<std::unique_ptr<TableShare>> TableShare::CreateFrom(const std::string& path, const ServerPlace& place) {
   ASSIGN_OR_RETURN(const table::CheckpointReader reader, OpenSave(path));
   table::ModelConfig configs;

@@ -36,6 +36,8 @@ class TableShare {
   // Empty tables, at their initial values.
   static absl::StatusOr<std::unique_ptr<TableShare>> Create(const table::ModelConfig& configs,
                                                             const ServerPlace& place);
+  // Whether there is a save at `path` that can be opened.
+  static absl::Status CheckSave(const std::string& path);
   // Tables as a save has them, filled from it: for a server that starts before it has heard of a job.
   static absl::StatusOr<std::unique_ptr<TableShare>> CreateFrom(const std::string& path, const ServerPlace& place);
 

@@ -61,7 +61,15 @@ fleet::Mode ToFleet(runner::SyncMode mode) {
 
 absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, const std::string& path) {
   const runner::RunnerOptions& runner = job.run.runner;
-  if (job.alone() || use == DataUse::kTest || !runner.split_file_list) return data::ExpandFiles(path);
+  if (job.alone() || use == DataUse::kTest) return data::ExpandFiles(path);
+  if (!runner.split_file_list) {
+    ASSIGN_OR_RETURN(std::vector<std::string> files, data::ExpandFiles(path));
+    if (job.fleet->worker_num() > 1)
+      LOG(INFO) << "worker " << job.fleet->worker_index() << " reads all " << files.size()
+                << " files, as every worker does: an epoch is " << job.fleet->worker_num()
+                << " times the data (runner.split_file_list: True gives each its share)";
+    return files;
+  }
   return FilesOfWorker(
       *job.fleet, path,
       runner.file_split == runner::FileSplit::kMod ? data::FileSplit::kMod : data::FileSplit::kContiguous);
@@ -98,6 +106,10 @@ fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
   options.on_loss = OnLossOf(job);
   options.worker_wait = std::chrono::seconds(runner.worker_wait_timeout);
   options.ack = ToFleet(runner.ack);
+  // Where all meet.
+  options.settings = {{"runner.epochs", absl::StrCat(runner.epochs)},
+                      {"runner.checkpoint_steps", absl::StrCat(runner.checkpoint_steps)},
+                      {"runner.checkpoint_minutes", absl::StrCat(runner.checkpoint_minutes)}};
   // The configuration's word goes before the environment's, and that before the default.
   if (job.config.Has("runner.server_wait_timeout") || !job.fleet->place().server_wait_timeout.has_value())
     options.wait_timeout = std::chrono::duration<double>(static_cast<double>(runner.server_wait_timeout));
