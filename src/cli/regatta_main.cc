@@ -14,9 +14,9 @@
 #include "base/standard_output.h"
 #include "cli/checkpoint_command.h"
 #include "cli/data_command.h"
+#include "cli/launch_command.h"
 #include "cli/version_command.h"
 #include "cli/worker_command.h"
-#include "launch/launcher.h"
 #include "runner/key_table.h"
 
 namespace {
@@ -107,7 +107,7 @@ int Run(int argc, char** argv) {
 // Verbs that take all the words behind them and need no CLI11 here.
 int RunVerb(std::string_view verb, int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (verb == "launch") return regatta::launch::Launch(regatta::launch::Flavour::kLaunch, argc - 1, argv + 1);
+  if (verb == "launch") return regatta::cli::RunLaunch(regatta::launch::Flavour::kLaunch, argc - 1, argv + 1);
   if (verb == "pserver") {
     const absl::Status status = regatta::cli::ExecPserver({words.begin() + 1, words.end()});
     return Fail(std::string(status.message()));
@@ -140,7 +140,7 @@ int ShowPaddle(std::string_view verb) {
 int Main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
   const std::string_view path = argc > 0 ? argv[0] : "regatta", name = path.substr(path.rfind('/') + 1);
-  if (name == "fleetrun") return regatta::launch::Launch(regatta::launch::Flavour::kFleetrun, argc, argv);
+  if (name == "fleetrun") return regatta::cli::RunLaunch(regatta::launch::Flavour::kFleetrun, argc, argv);
   if (name == "paddle" && !IsPaddleVerb(verb)) return ShowPaddle(verb);
   if (verb == "config" && std::find(argv + 2, argv + argc, std::string_view("--keys")) != argv + argc) {
     std::cout << regatta::runner::KeysMarkdown();

@@ -55,8 +55,11 @@ class RegattaMain : public testing::Test {
 
   // An executable beside regatta that prints its name and words and exits with 7.
   void Stand(const std::string& name) {
+    Stand(name, "echo \"${0##*/}\"\nfor a in \"$@\"; do echo \"<$a>\"; done\nexit 7\n");
+  }
+  void Stand(const std::string& name, const std::string& script) {
     const std::string path = absl::StrCat(folder_, "/", name);
-    std::ofstream(path) << "#!/bin/sh\necho \"${0##*/}\"\nfor a in \"$@\"; do echo \"<$a>\"; done\nexit 7\n";
+    std::ofstream(path) << "#!/bin/sh\n" << script;
     fs::permissions(path, fs::perms::owner_all);
   }
 
@@ -262,6 +265,76 @@ TEST_F(RegattaMain, PaddleAndFleetrunAreTheSameProgram) {
   EXPECT_EQ(Shell(fleetrun + " --help").code, 0);
   EXPECT_TRUE(absl::StrContains(Shell(fleetrun + " x.py").text, "--server_num=N"));
   EXPECT_TRUE(absl::StrContains(Shell(regatta_ + " launch --help").text, "regatta launch --server_num=2"));
+}
+
+// A job of a server and two workers, of which worker `killed` is killed at every start.
+class LaunchedJob : public RegattaMain {
+ protected:
+  void SetUp() override {
+    RegattaMain::SetUp();
+    if (IsSkipped()) return;
+    std::ofstream(absl::StrCat(folder_, "/c.yaml")) << kConfig;
+    Stand("regatta-pserver", "exec sleep 60\n");
+    Stand("regatta-train",
+          "echo $PADDLE_TRAINER_ID >> starts\n"
+          "[ $PADDLE_TRAINER_ID = $KILLED ] && { echo its last words; touch killed; kill -9 $$; }\n"
+          "while [ ! -e killed ]; do sleep 0.01; done\n"
+          "sleep 0.5; echo $PADDLE_TRAINER_ID >> ends\n");  // unless the launcher ends it before
+  }
+  Outcome Launch(int killed, const std::string& flags, const std::string& words) {
+    for (const char* name : {"starts", "ends", "killed"}) fs::remove(name);
+    return Shell(absl::StrCat("KILLED=", killed, " ", regatta_, " launch --server_num=1 --worker_num=2 --grace=0.1 ",
+                              flags, " -- ", words));
+  }
+  // How many times `rank` is in a file of the above.
+  static int Count(const std::string& file, int rank) {
+    std::ifstream in(file);
+    int count = 0;
+    for (int other = 0; in >> other;) count += other == rank ? 1 : 0;
+    return count;
+  }
+};
+
+TEST_F(LaunchedJob, ThatMayShrinkGoesOnWithoutAKilledWorker) {
+  for (const char* flags : {"", "--max_restarts=2"}) {
+    const Outcome out = Launch(1, flags, "train -m c.yaml -o runner.on_worker_loss=shrink");
+    EXPECT_EQ(out.code, 0) << out.text;
+    EXPECT_TRUE(absl::StrContains(out.text, "was killed by signal 9 (SIGKILL)")) << out.text;
+    EXPECT_TRUE(absl::StrContains(out.text, "the last lines of log/workerlog.1:\n  | its last words\n")) << out.text;
+    EXPECT_TRUE(absl::StrContains(out.text, "the job goes on without worker 1 (runner.on_worker_loss: shrink)\n"))
+        << out.text;
+    EXPECT_EQ(Count("starts", 1), 1);
+    EXPECT_EQ(Count("ends", 0), 1);
+  }
+  const Outcome first = Launch(0, "", "c.yaml -o runner.on_worker_loss=shrink");
+  EXPECT_EQ(first.code, 137) << first.text;  // it would have saved
+  EXPECT_FALSE(absl::StrContains(first.text, "goes on without")) << first.text;
+  EXPECT_EQ(Count("ends", 1), 0);
+}
+
+TEST_F(LaunchedJob, EndsWithAWorkerThatCannotComeBackAndSaysWhy) {
+  for (const auto& [words, why] :
+       {std::pair("-o runner.sync_mode=geo", "(workers of geo do not come back, what they have learnt is lost"),
+        std::pair("-o runner.ack=memory", "(with runner.ack: memory workers do not come back); "),
+        std::pair("-o runner.on_worker_loss=fail", "(runner.on_worker_loss: fail); ")}) {
+    const Outcome out = Launch(1, "--max_restarts=3", absl::StrCat("train -m c.yaml ", words));
+    EXPECT_EQ(out.code, 137) << out.text;
+    EXPECT_TRUE(absl::StrContains(out.text, absl::StrCat("(SIGKILL), and is not started again ", why))) << out.text;
+    EXPECT_EQ(Count("starts", 1), 1) << words;
+    EXPECT_EQ(Count("ends", 0), 0) << words;
+  }
+}
+
+TEST_F(LaunchedJob, SaysThatTheRestartsAreUsedUp) {
+  const Outcome out = Launch(1, "--max_restarts=1", "train -m c.yaml");
+  EXPECT_EQ(out.code, 137) << out.text;
+  EXPECT_TRUE(absl::StrContains(out.text, ", restart 1 of 1\n")) << out.text;
+  EXPECT_TRUE(absl::StrContains(out.text, "and is not started again (--max_restarts=1 is used up); the last lines"))
+      << out.text;
+  EXPECT_EQ(Count("starts", 1), 2);
+  const Outcome none = Launch(1, "", "train -m c.yaml");
+  EXPECT_EQ(none.code, 137) << none.text;
+  EXPECT_FALSE(absl::StrContains(none.text, "started again")) << none.text;
 }
 
 TEST_F(RegattaMain, KeysNeedNoWorker) {

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "absl/strings/match.h"
@@ -12,7 +11,16 @@
 namespace regatta::launch {
 namespace {
 
-constexpr std::string_view kVerbs[] = {"train", "infer", "pserver"};
+// Verbs that one might try here.
+struct Refused {
+  std::string_view verb;
+  const char* why;
+};
+constexpr Refused kRefused[] = {
+    {"infer", "it needs no servers; run regatta infer by itself"},
+    {"pserver",
+     "servers and workers run the same command, and that is train; regatta pserver is for starting servers by hand"},
+};
 
 bool IsFile(const std::string& path) {
   struct stat info;
@@ -32,8 +40,7 @@ absl::StatusOr<std::string> Find(const std::string& word, const std::string& sea
     if (IsExecutable(path)) return path;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("cannot run '", word,
-                   "': it is not in PATH; want train, infer or pserver, a script.py, a config.yaml or a program"));
+      absl::StrCat("cannot run '", word, "': it is not in PATH; want train, a config.yaml, a script.py or a program"));
 }
 
 bool IsConfig(const std::string& word) { return absl::EndsWith(word, ".yaml") || absl::EndsWith(word, ".yml"); }
@@ -42,15 +49,26 @@ bool IsConfig(const std::string& word) { return absl::EndsWith(word, ".yaml") ||
 
 bool Trains(const std::vector<std::string>& words) { return words.front() == "train" || IsConfig(words.front()); }
 
+std::vector<std::string> TrainWords(const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  if (IsConfig(words.front())) all = {"train", "-m"};
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
 absl::StatusOr<std::vector<std::string>> ResolveCommand(const std::vector<std::string>& words, const std::string& self,
                                                         const std::string& search_path) {
   const std::string& first = words.front();
   std::vector<std::string> argv;
-  if (std::find(std::begin(kVerbs), std::end(kVerbs), first) != std::end(kVerbs)) {
-    argv = {self};
-  } else if (IsConfig(first)) {
-    argv = {self, "train", "-m"};
-  } else if (absl::EndsWith(first, ".py")) {
+  for (const Refused& refused : kRefused)
+    if (first == refused.verb)
+      return absl::InvalidArgumentError(absl::StrCat("cannot launch ", first, ": ", refused.why));
+  if (Trains(words)) {
+    argv = TrainWords(words);
+    argv.insert(argv.begin(), self);
+    return argv;
+  }
+  if (absl::EndsWith(first, ".py")) {
     if (!IsFile(first)) return absl::InvalidArgumentError(absl::StrCat("cannot run ", first, ": no such file"));
     ASSIGN_OR_RETURN(std::string python, Find("python3", search_path));
     argv = {std::move(python), "-u"};

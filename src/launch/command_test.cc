@@ -35,14 +35,23 @@ class CommandTest : public testing::Test {
 
 TEST_F(CommandTest, VerbsConfigurationsScriptsAndPrograms) {
   EXPECT_THAT(Resolve({"train", "-m", "c.yaml"}).value(), ElementsAre("/bin/regatta", "train", "-m", "c.yaml"));
-  EXPECT_THAT(Resolve({"infer"}).value(), ElementsAre("/bin/regatta", "infer"));
-  EXPECT_THAT(Resolve({"pserver"}).value(), ElementsAre("/bin/regatta", "pserver"));
   EXPECT_THAT(Resolve({"c.yaml", "-o", "k=v"}).value(),
               ElementsAre("/bin/regatta", "train", "-m", "c.yaml", "-o", "k=v"));
   EXPECT_THAT(Resolve({folder_ + "/s.py", "-m", "x"}).value(),
               ElementsAre(folder_ + "/python3", "-u", folder_ + "/s.py", "-m", "x"));
   EXPECT_THAT(Resolve({"tool", "train"}).value(), ElementsAre(folder_ + "/tool", "train"));
   EXPECT_THAT(Resolve({folder_ + "/tool"}).value(), ElementsAre(folder_ + "/tool"));
+}
+
+TEST_F(CommandTest, VerbsWithoutAPlaceInAJobAreRefused) {
+  for (const char* verb : {"infer", "pserver"}) {
+    std::ofstream(folder_ + "/" + verb) << "#!/bin/sh\n";
+    fs::permissions(folder_ + "/" + verb, fs::perms::owner_all);
+    const std::string error(Resolve({verb, "-m", "c.yaml"}).status().message());
+    EXPECT_THAT(error, HasSubstr(std::string("cannot launch ") + verb));
+    EXPECT_THAT(error, HasSubstr(std::string("regatta ") + verb));  // what to do instead
+    EXPECT_TRUE(Resolve({folder_ + "/" + verb}).ok()) << "a program of that name";
+  }
 }
 
 TEST_F(CommandTest, WhatCannotRunIsSaid) {

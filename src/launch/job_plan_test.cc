@@ -118,6 +118,9 @@ TEST(JobPlan, WorkersThatCanBeStartedAgainAreToldSo) {
   EXPECT_TRUE(returns());
   args.command = {"c.yaml"};
   EXPECT_TRUE(returns());
+  args.worker_loss.way = WorkerLoss::Way::kGoOn;
+  EXPECT_FALSE(returns()) << "the others go on without it";
+  args.worker_loss.way = WorkerLoss::Way::kReturn;
   args.command = {"./own_program"};
   EXPECT_FALSE(returns()) << "it may not know how to go on";
 }

@@ -14,8 +14,8 @@ namespace {
 constexpr int kMaxProcesses = 1024;
 
 constexpr char kLaunchFooter[] =
-    "COMMAND is `train`, `infer` or `pserver` of regatta with its arguments, a script.py (run by python3),\n"
-    "a config.yaml (trained), or any program. Every process gets the same words; the PADDLE_* variables\n"
+    "COMMAND is `train` of regatta with its arguments, a config.yaml (trained), a script.py (run by python3),\n"
+    "or any program. Every process gets the same words; the PADDLE_* variables\n"
     "tell it its role.\n"
     "Examples:\n"
     "  regatta launch --server_num=2 --worker_num=2 -- train -m models/rank/dnn/config.yaml\n"
@@ -183,7 +183,8 @@ absl::Status TakePlaces(const Name& name, const Texts& texts, LaunchArgs& args) 
 }  // namespace
 
 bool LaunchArgs::workers_return() const {
-  return max_restarts > 0 && !data_dir.empty() && !command.empty() && Trains(command);
+  return max_restarts > 0 && !data_dir.empty() && !command.empty() && Trains(command) &&
+         worker_loss.way == WorkerLoss::Way::kReturn;
 }
 
 absl::StatusOr<LaunchArgs> ParseLaunchArgs(Flavour flavour, int argc, const char* const* argv) {

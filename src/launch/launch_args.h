@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "cluster/access.h"
 #include "cluster/endpoint.h"
+#include "launch/worker_loss.h"
 
 namespace regatta::launch {
 
@@ -29,6 +30,7 @@ struct LaunchArgs {
   std::string data_dir;  // server N logs what it acknowledges in data_dir/server.N; "" = nowhere
   // Of server 0; the others count on from it, servers before workers. 0 = each chooses a free one; absent = none.
   std::optional<int> metrics_port;
+  WorkerLoss worker_loss;  // by the configuration; the flags do not say it
   cluster::Access access;
   std::vector<std::string> command;  // as typed
   std::string help;                  // not empty: the user asked for help; print this and end well

@@ -8,6 +8,7 @@
 #include "cluster/network.h"
 #include "launch/command.h"
 #include "launch/job_plan.h"
+#include "launch/log_lock.h"
 #include "launch/own_address.h"
 #include "launch/port_lease.h"
 #include "launch/supervisor.h"
@@ -59,6 +60,8 @@ std::string OwnDataDir(const LaunchArgs& args) { return absl::StrCat(args.log_di
 int RunJob(Flavour flavour, const LaunchArgs& args, std::vector<std::string> command, JobPlan plan,
            std::vector<PortLease> leases) {
   if (const absl::Status made = base::MakeFolders(args.log_dir); !made.ok()) return Fail(flavour, made, kFailed);
+  const absl::StatusOr<LogLock> lock = LogLock::Take(args.log_dir, plan);
+  if (!lock.ok()) return Fail(flavour, lock.status(), absl::IsFailedPrecondition(lock.status()) ? kUsage : kFailed);
   if (args.data_dir == OwnDataDir(args)) {
     for (const PlannedProcess& process : plan.processes) {
       if (process.role != cluster::Role::kServer) continue;
@@ -71,6 +74,7 @@ int RunJob(Flavour flavour, const LaunchArgs& args, std::vector<std::string> com
   options.command = std::move(command);
   options.max_restarts = args.max_restarts;
   options.restarts_workers = args.workers_return();
+  options.worker_loss = args.worker_loss;
   options.grace = std::chrono::milliseconds(static_cast<int64_t>(args.grace * 1000));
   return Supervisor(std::move(options), std::move(plan), std::move(leases)).Run();
 }
@@ -93,7 +97,7 @@ int RunLocal(Flavour flavour, const LaunchArgs& args, std::vector<std::string> c
 
 }  // namespace
 
-int Launch(Flavour flavour, int argc, const char* const* argv) {
+int Launch(Flavour flavour, int argc, const char* const* argv, const ReadWorkerLoss& read_loss) {
   absl::StatusOr<LaunchArgs> args = ParseLaunchArgs(flavour, argc, argv);
   if (!args.ok()) return Fail(flavour, args.status(), kUsage);
   if (!args->help.empty()) {
@@ -115,6 +119,9 @@ int Launch(Flavour flavour, int argc, const char* const* argv) {
   if (const absl::Status status = CheckLists(*args); !status.ok()) return Fail(flavour, status, kUsage);
   absl::StatusOr<std::vector<std::string>> command = CommandOf(*args, getenv);
   if (!command.ok()) return Fail(flavour, command.status(), kUsage);
+  args->worker_loss = Trains(args->command)
+                          ? read_loss(TrainWords(args->command))
+                          : WorkerLoss{WorkerLoss::Way::kEnd, "only workers of `train` and of a config.yaml are"};
   if (args->by_lists()) return RunLists(flavour, *args, *std::move(command), getenv);
   return RunLocal(flavour, *args, *std::move(command));
 }

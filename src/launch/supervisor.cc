@@ -99,6 +99,19 @@ bool Supervisor::Restart(Child& child, int status) {
   return true;
 }
 
+bool Supervisor::DoneWithout(const Child& child, int status) const {
+  return WIFSIGNALED(status) && child.planned.role == Role::kWorker && child.planned.index != 0 &&
+         options_.worker_loss.way == WorkerLoss::Way::kGoOn;
+}
+
+std::string Supervisor::WhyNotAgain(const Child& child, int status) const {
+  if (!WIFSIGNALED(status) || options_.max_restarts == 0) return "";
+  if (child.planned.role == Role::kWorker && !options_.restarts_workers)
+    return absl::StrCat(", and is not started again (", options_.worker_loss.why, ")");
+  if (restarts_ < options_.max_restarts) return "";
+  return absl::StrCat(", and is not started again (--max_restarts=", options_.max_restarts, " is used up)");
+}
+
 std::vector<std::string> Supervisor::EnvironmentFor(const PlannedProcess& planned) const {
   std::set<std::string, std::less<>> replaced = {JobMark::kName};
   for (const std::string_view name : cluster::RoleVariables()) replaced.emplace(name);
@@ -173,9 +186,13 @@ void Supervisor::OnExit(Child& child, int status) {
   if (expected || ExitCodeOf(status) == 0 || Restart(child, status)) return;
   stream_.Drain();
   const std::string lines = LastLines(child.planned.log, kLastLines, "  | ");
-  Say(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status),
+  Say(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status), WhyNotAgain(child, status),
                    lines.empty() ? absl::StrCat("; its log ", child.planned.log, " is empty")
                                  : absl::StrCat("; the last lines of ", child.planned.log, ":\n", lines)));
+  if (DoneWithout(child, status)) {
+    Say(absl::StrCat("the job goes on without ", child.planned.Name(), " (", options_.worker_loss.why, ")"));
+    return;
+  }
   if (Running() > 0) Say(absl::StrCat("ending ", NamesOfRunning()));
   Stop(ExitCodeOf(status));
 }

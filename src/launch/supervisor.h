@@ -1,6 +1,7 @@
 // Starts the processes of a plan and watches over them to the end:
 //   all workers end well      the servers get the grace time to end by themselves, then they are ended
 //   one is killed             it is started again while restarts are left; a worker only where it can go on
+//   a worker is killed        where the configuration lets the job shrink, the others go on without it; not worker 0
 //   one fails                 it is named with the last lines of its log, the others are ended
 //   Ctrl+C, SIGTERM, SIGHUP   all are ended; a second signal kills them at once
 // Ending means SIGTERM to the workers' groups, and when those are gone (they may be saving what the servers hold) to
@@ -21,6 +22,7 @@
 #include "launch/log_stream.h"
 #include "launch/port_lease.h"
 #include "launch/signal_inbox.h"
+#include "launch/worker_loss.h"
 
 namespace regatta::launch {
 
@@ -30,6 +32,7 @@ struct SupervisorOptions {
   std::chrono::milliseconds grace{30'000};
   int max_restarts = 0;           // of processes that were killed, all together
   bool restarts_workers = false;  // not of servers only
+  WorkerLoss worker_loss;
 };
 
 class Supervisor {
@@ -63,6 +66,10 @@ class Supervisor {
   absl::Status Start(Child& child);
   // Whether a child that ended so is running again.
   bool Restart(Child& child, int status);
+  // Whether the job goes on without one that ended so.
+  bool DoneWithout(const Child& child, int status) const;
+  // ", and is not started again (…)" of one that was killed where others are; "" elsewhere.
+  std::string WhyNotAgain(const Child& child, int status) const;
   std::vector<std::string> EnvironmentFor(const PlannedProcess& planned) const;
   void ShowStart() const;
   void Watch(SignalInbox& inbox);

@@ -117,9 +117,9 @@ class LaunchTest(ProgramTest):
     def test_nodes_start_their_own_part_of_the_lists(self):
         lists = ("--workers=127.0.0.11:36100,127.0.0.12:36100", "--servers=127.0.0.11:36200,127.0.0.12:36200", "--", "env")
         self.run_launch(*lists, env={"POD_IP": "127.0.0.11"})
-        self.assertEqual(sorted(p.name for p in (self.folder / "log").iterdir()), ["serverlog.0", "workerlog.0"])
+        self.assertEqual(sorted(p.name for p in (self.folder / "log").glob("*log.*")), ["serverlog.0", "workerlog.0"])
         self.run_launch("--log_dir=log2", *lists, env={"POD_IP": "127.0.0.12"})
-        self.assertEqual(sorted(p.name for p in (self.folder / "log2").iterdir()), ["serverlog.1", "workerlog.1"])
+        self.assertEqual(sorted(p.name for p in (self.folder / "log2").glob("*log.*")), ["serverlog.1", "workerlog.1"])
         server, worker = self.variables("log2/serverlog.1"), self.variables("log2/workerlog.1")
         self.assertEqual((server["POD_IP"], server["PADDLE_PORT"]), ("127.0.0.12", "36200"))
         self.assertEqual(worker["PADDLE_TRAINER_ID"], "1")
@@ -291,6 +291,46 @@ class LaunchTest(ProgramTest):
         self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGTERM)  # nobody read a byte
         self.assertEqual(self.marked(), [])
 
+    def test_a_folder_of_logs_belongs_to_one_job_at_a_time(self):
+        child = self.script("child", 'echo first\n[ "$TRAINING_ROLE" = PSERVER ] && { mkdir -p "$REGATTA_DATA_DIR"; '
+                            'touch "$REGATTA_DATA_DIR/kept"; }\ntouch ready.$TRAINING_ROLE; exec sleep 60\n')
+        job = ("--max_restarts=1", "--server_num=1", "--worker_num=1", "--")
+        first = self.launch(*job, child)
+        self.wait_for_files("ready.PSERVER", "ready.TRAINER")
+        (self.folder / "link").symlink_to("log")
+        for folder in ("log", "link"):
+            second = self.launch(f"--log_dir={folder}", *job, "true")
+            _, err = second.communicate(timeout=PATIENCE)
+            self.assertEqual(second.returncode, 2, err)
+            self.assertIn(f"the folder {folder} belongs to a job that runs: its launcher (pid {first.pid})", err)
+            self.assertIn("--log_dir", err)
+        self.assertTrue((self.folder / "log/data/server.0/kept").exists())
+        self.assertEqual((self.folder / "log/workerlog.0").read_text(), "first\n")
+        other = self.launch("--log_dir=other", *job, "true")
+        other.communicate(timeout=PATIENCE)
+        self.assertEqual(other.returncode, 0)
+        first.kill()  # -9: it gives nothing back by itself
+        first.wait(timeout=PATIENCE)
+        self.wait_for(lambda: not self.marked(), "the job's end")
+        self.run_launch(*job, "true")
+        self.assertFalse((self.folder / "log/data/server.0").exists())
+
+    def test_nodes_of_one_job_may_share_a_folder_of_logs(self):
+        child = self.script("child", "touch ready.$TRAINING_ROLE; while [ ! -e end ]; do sleep 0.01; done\n")
+        lists = ("--workers=127.0.0.11:1,127.0.0.12:1", "--servers=127.0.0.11:2,127.0.0.12:2", "--", child)
+        one = self.launch(*lists, env={"POD_IP": "127.0.0.11"})
+        self.wait_for_files("ready.PSERVER", "ready.TRAINER")
+        two = self.launch(*lists, env={"POD_IP": "127.0.0.12"})
+        self.wait_for_files("log/serverlog.1", "log/workerlog.1")
+        again = self.launch(*lists, env={"POD_IP": "127.0.0.12"})
+        _, err = again.communicate(timeout=PATIENCE)
+        self.assertEqual(again.returncode, 2, err)
+        self.assertIn(f"(pid {two.pid}) writes log/serverlog.1", err)
+        self.write("end", "")
+        for process in (one, two):
+            process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 0)
+
     # Words
 
     def test_wrong_usage_is_exit_2_and_starts_nothing(self):
@@ -299,6 +339,8 @@ class LaunchTest(ProgramTest):
                            (("--server_num=1", "--worker_num=1", "--", "no_such_program"), "no_such_program"),
                            (("--server_num=1", "--worker_num=1", "no_such.py"), "no_such.py"),
                            (("--max_restarts=-1", "--server_num=1", "--worker_num=1", "true"), "--max_restarts"),
+                           (("--server_num=1", "--worker_num=1", "--", "infer", "-m", "c.yaml"), "regatta infer"),
+                           (("--server_num=1", "--worker_num=1", "--", "pserver"), "regatta pserver"),
                            (("--hosts=a,b", "--", "train"), "not available yet"),
                            (("--collective", "--", "train"), "not available yet")):
             for program in ("launch", "fleetrun"):

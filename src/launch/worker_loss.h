@@ -1,0 +1,26 @@
+// What a job does about a worker that is killed.
+// Thread-safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace regatta::launch {
+
+struct WorkerLoss {
+  enum class Way : uint8_t {
+    kReturn,  // it is started again while restarts are left
+    kGoOn,    // the others go on without it, but for worker 0
+    kEnd,     // the job ends
+  };
+  Way way = Way::kReturn;
+  std::string why;  // of the other two: "runner.on_worker_loss: shrink"
+};
+
+// Of the configuration that the words of `regatta train` name; words[0] is "train". What cannot be parsed the processes
+// refuse themselves.
+using ReadWorkerLoss = std::function<WorkerLoss(const std::vector<std::string>& words)>;
+
+}  // namespace regatta::launch
