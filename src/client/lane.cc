@@ -45,7 +45,7 @@ bool IsConnection(const absl::Status& status) {
 absl::StatusOr<std::unique_ptr<Lane>> Lane::Open(const LaneOptions& options, LaneTraffic& traffic) {
   std::unique_ptr<Lane> opened(new Lane(options, traffic));
   absl::Status status = opened->OpenStream();
-  if (IsConnection(status)) status = opened->Reconnect(status);
+  if (IsConnection(status) || absl::IsResourceExhausted(status)) status = opened->Reconnect(status);
   RETURN_IF_ERROR(base::Annotate(status, absl::StrCat(options.server, " refuses a lane")));
   {
     base::MutexLock lock(opened->write_mu_);

@@ -15,6 +15,13 @@ LaneRegister::Opening::~Opening() {
   if (--mine->second == 0) lanes_.open_.erase(mine);
 }
 
+absl::Status LaneRegister::Opening::MayWait() const {
+  base::MutexLock lock(lanes_.mu_);
+  if (lanes_.silent_.size() <= kMostSilent) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(lanes_.silent_.size(), " lanes have been opened here that have not said whose they are"));
+}
+
 absl::Status LaneRegister::Opening::Greet(int rank, int limit) {
   base::MutexLock lock(lanes_.mu_);
   lanes_.silent_.erase(&context_);

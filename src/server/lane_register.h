@@ -1,5 +1,6 @@
-// Which lanes of a server are open: one that was opened and does not say HELLO is closed after a while, and a worker
-// has so many and no more. Thread-safety: all methods are concurrent; an Opening belongs to the lane's thread.
+// Which lanes of a server are open: one that was opened and does not say HELLO is closed after a while, there are so
+// many of these and no more, and so it is with those of a worker. Thread-safety: all methods are concurrent; an Opening
+// belongs to the lane's thread.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -14,6 +15,7 @@ namespace regatta::server {
 
 class LaneRegister {
  public:
+  static constexpr size_t kMostSilent = 128;  // each holds a thread, of which workers need the rest
   explicit LaneRegister(std::chrono::duration<double> patience) : patience_(patience) {}
 
   // A lane, from its opening to its end.
@@ -24,6 +26,8 @@ class LaneRegister {
     Opening& operator=(const Opening&) = delete;
     ~Opening();
 
+    // RESOURCE_EXHAUSTED where too many others have not said HELLO yet.
+    absl::Status MayWait() const;
     // It has said HELLO as `rank`, who may have `limit` open. RESOURCE_EXHAUSTED where that is one too many.
     absl::Status Greet(int rank, int limit);
 

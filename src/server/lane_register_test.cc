@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 namespace regatta::server {
 namespace {
 
@@ -22,6 +25,22 @@ TEST(LaneRegister, AWorkerHasSoManyLanesAndNoMore) {
   LaneRegister::Opening again(lanes, contexts[3]);
   EXPECT_EQ(again.Greet(0, 2), absl::OkStatus());
   EXPECT_EQ(lanes.open(1), 1);
+}
+
+TEST(LaneRegister, StrangersLeaveRoomForOthers) {
+  LaneRegister lanes(std::chrono::seconds(10));
+  std::vector<std::unique_ptr<grpc::ServerContext>> contexts;
+  std::vector<std::unique_ptr<LaneRegister::Opening>> strangers;
+  const auto open = [&] {
+    contexts.push_back(std::make_unique<grpc::ServerContext>());
+    strangers.push_back(std::make_unique<LaneRegister::Opening>(lanes, *contexts.back()));
+    return strangers.back()->MayWait();
+  };
+  for (size_t i = 0; i < LaneRegister::kMostSilent; ++i) EXPECT_EQ(open(), absl::OkStatus());
+  EXPECT_TRUE(absl::IsResourceExhausted(open()));
+  strangers.pop_back();
+  EXPECT_EQ(strangers.back()->Greet(0, 2), absl::OkStatus());
+  EXPECT_EQ(open(), absl::OkStatus());
 }
 
 }  // namespace

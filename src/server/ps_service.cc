@@ -227,6 +227,7 @@ grpc::Status PsService::RawLane(grpc::ServerContext* context, wire::LaneStream* 
 
 absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream* stream) {
   LaneRegister::Opening opening(lanes_, *context);
+  RETURN_IF_ERROR(opening.MayWait());
   grpc::ByteBuffer request;
   wire::FrameSeal in, out;
   if (!stream->Read(&request)) return absl::InvalidArgumentError("a lane begins with HELLO");
