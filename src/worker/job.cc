@@ -110,6 +110,9 @@ fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
   options.settings = {{"runner.epochs", absl::StrCat(runner.epochs)},
                       {"runner.checkpoint_steps", absl::StrCat(runner.checkpoint_steps)},
                       {"runner.checkpoint_minutes", absl::StrCat(runner.checkpoint_minutes)}};
+  // A worker that comes back is told its place by the number of the batch.
+  if (options.on_loss == fleet::OnLoss::kAwait)
+    options.settings["runner.train_batch_size"] = absl::StrCat(runner.train_batch_size);
   // The configuration's word goes before the environment's, and that before the default.
   if (job.config.Has("runner.server_wait_timeout") || !job.fleet->place().server_wait_timeout.has_value())
     options.wait_timeout = std::chrono::duration<double>(static_cast<double>(runner.server_wait_timeout));
