@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "base/failpoint.h"
 #include "table/accessor/accessor.h"
@@ -441,20 +440,15 @@ void GrpcClient::BeginPass(const StepTag& tag, const base::DataPosition& learnt,
 
 void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(MarkOf(ps::LEAVE, tag), call); }
 
-// Strangers keep the server's threads, which it takes back from who does not say who he is.
-bool IsBusy(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
-         absl::StrContains(status.error_message(), "Threadpool Exhausted");
-}
-
 template <typename Attempt>
 grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> patience, const Attempt& attempt) {
   const auto start = std::chrono::steady_clock::now();
   while (true) {
     const grpc::Status status = attempt();
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-    const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE && durable_[server];
-    if (!(away || IsBusy(status)) || options_.cancelled() || waited > patience) return status;
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE || !durable_[server] || options_.cancelled() ||
+        waited > patience)
+      return status;
     absences_[server]->Say(waited, patience);
     control_[server].channel->WaitForConnected(std::chrono::system_clock::now() + kLook);  // as in Lane::Reconnect
     std::this_thread::sleep_for(kInsistRest);

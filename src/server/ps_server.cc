@@ -51,10 +51,9 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& o
   const absl::Status recovered = server->service_.Recover();
   RETURN_IF_ERROR(server->service_.Held());  // what is missing then is the successor's
   RETURN_IF_ERROR(recovered);
-  if (!returns && !options.load.empty()) {
-    RETURN_IF_ERROR(TableShare::CheckSave(options.load));
-    if (options.place.has_value()) RETURN_IF_ERROR(server->service_.LoadNow(*options.place));
-  }
+  if (!returns && !options.load.empty())
+    RETURN_IF_ERROR(options.place.has_value() ? server->service_.LoadNow(*options.place)
+                                              : TableShare::CheckSave(options.load));
   RETURN_IF_ERROR(server->Listen());
   return server;
 }

@@ -48,7 +48,8 @@ class PsService final : public wire::RawService {
                        ps::GoodbyeReply* reply) override;
   grpc::Status Status(grpc::ServerContext* context, const ps::StatusRequest* request, ps::StatusReply* reply) override;
 
-  // Nobody will come back to the job: what was kept on the disk for its return is removed.
+  // The job is over here. kForgotten: nobody will come back to it, and what was kept on the disk for its return is
+  // removed.
   void Finish(JobEnd end);
 
   // Whether the data_dir, if there is one, is still this server's (lease.h).
