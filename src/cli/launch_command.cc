@@ -26,8 +26,6 @@ WorkerLoss WorkerLossOf(const std::vector<std::string>& words) {
     return {WorkerLoss::Way::kGoOn, "runner.on_worker_loss: shrink"};
   if (options->on_worker_loss == runner::OnWorkerLoss::kFail)
     return {WorkerLoss::Way::kEnd, "runner.on_worker_loss: fail"};
-  if (options->sync_mode == runner::SyncMode::kGeo)
-    return {WorkerLoss::Way::kEnd, "workers of geo do not come back, what they have learnt is lost with them"};
   if (options->ack == runner::Ack::kMemory && options->on_worker_loss == runner::OnWorkerLoss::kAuto)
     return {WorkerLoss::Way::kEnd, "with runner.ack: memory workers do not come back"};
   return {};

@@ -314,8 +314,7 @@ TEST_F(LaunchedJob, ThatMayShrinkGoesOnWithoutAKilledWorker) {
 
 TEST_F(LaunchedJob, EndsWithAWorkerThatCannotComeBackAndSaysWhy) {
   for (const auto& [words, why] :
-       {std::pair("-o runner.sync_mode=geo", "(workers of geo do not come back, what they have learnt is lost"),
-        std::pair("-o runner.ack=memory", "(with runner.ack: memory workers do not come back); "),
+       {std::pair("-o runner.ack=memory", "(with runner.ack: memory workers do not come back); "),
         std::pair("-o runner.on_worker_loss=fail", "(runner.on_worker_loss: fail); ")}) {
     const Outcome out = Launch(1, "--max_restarts=3", absl::StrCat("train -m c.yaml ", words));
     EXPECT_EQ(out.code, 137) << out.text;

@@ -40,8 +40,8 @@ class PsClient {
   virtual void Add(std::span<const base::TableGrads> differences, Call& call) = 0;
   virtual void AddDense(std::span<const float> differences, Call& call) = 0;
 
-  // The steps of a pass begin at tag.step, and `learnt` of its batches were learnt before; no more steps of it come
-  // from this worker.
+  // The steps of a pass begin at tag.step, and `learnt` of its batches were learnt before (geo: or since, and are
+  // exchanged now); no more steps of it come from this worker.
   virtual void BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) = 0;
   virtual void LeavePass(const StepTag& tag, Call& call) = 0;
 };

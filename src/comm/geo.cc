@@ -61,8 +61,11 @@ absl::Status Geo::BeginPass(const base::PassKeys& keys) {
     RETURN_IF_ERROR(ExchangeRows(static_cast<int>(t), known, 0));
   }
   RETURN_IF_ERROR(ExchangeDense(0));
+  const base::DataPosition learnt{keys.pass, keys.first_batch, keys.window};
+  if (kind_ == base::StepKind::kTrain) RETURN_IF_ERROR(TellLearnt(learnt));
   base::MutexLock lock(mu_);
   steps_ = 0;
+  learnt_ = learnt;
   return failure_;
 }
 
@@ -119,6 +122,7 @@ absl::Status Geo::Commit(const base::StepGrads& grads) {
   RETURN_IF_ERROR(failure_);
   for (const base::TableGrads& table : grads.tables)
     replicas_[static_cast<size_t>(table.keys.table)]->touched.Insert(table.keys.keys);
+  learnt_.Add(grads.batch);
   if (++steps_ == options_.interval) changed_.NotifyAll();
   return absl::OkStatus();
 }
@@ -155,6 +159,11 @@ void Geo::Run() {
 // At the end of a pass keys of earlier exchanges may still have something pending: all that are known are sent.
 absl::Status Geo::Exchange(float share) {
   base::MutexLock exchange(exchange_mu_);
+  base::DataPosition learnt;
+  {
+    base::MutexLock lock(mu_);
+    learnt = learnt_;
+  }
   for (size_t t = 0; t < replicas_.size(); ++t) {
     std::vector<base::Key> keys;
     {
@@ -167,7 +176,14 @@ absl::Status Geo::Exchange(float share) {
     }
     RETURN_IF_ERROR(ExchangeRows(static_cast<int>(t), keys, share));
   }
-  return ExchangeDense(share);
+  RETURN_IF_ERROR(ExchangeDense(share));
+  return TellLearnt(learnt);
+}
+
+absl::Status Geo::TellLearnt(const base::DataPosition& learnt) {
+  client::Call call;
+  client_.BeginPass({learnt.pass, 0, base::StepKind::kTrain}, learnt, call);
+  return call.Wait();
 }
 
 absl::Status Geo::ExchangeRows(int table, std::span<const base::Key> all, float share) {

@@ -2,6 +2,8 @@
 // every `interval` steps, it sends a share of what it has learnt and takes the servers' values over.
 // Invariant: replica = base + pending, where base is the last value seen on the servers. An exchange sends
 // pending / workers; the end of a pass sends all of it, so that then the servers hold the sum of everybody's changes.
+// After an exchange the servers know which batches it spoke of: a process that takes the worker's place goes on there,
+// with the servers' values and new state; what was pending is lost.
 // Thread-safety: as Communicator.
 #pragma once
 
@@ -58,6 +60,7 @@ class Geo : public Communicator {
 
   absl::Status Fetch(Replica& replica, const base::TableKeys& keys);
   absl::Status Exchange(float share);
+  absl::Status TellLearnt(const base::DataPosition& learnt);
   absl::Status ExchangeRows(int table, std::span<const base::Key> keys, float share);
   absl::Status ExchangeDense(float share);
   void Run();
@@ -75,7 +78,8 @@ class Geo : public Communicator {
   base::Mutex exchange_mu_;  // held by whoever exchanges
   base::Mutex mu_;
   base::CondVar changed_;
-  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;  // since the last exchange began
+  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;         // since the last exchange began
+  base::DataPosition learnt_ ABSL_GUARDED_BY(mu_);  // batches that the replica has
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;

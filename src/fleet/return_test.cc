@@ -184,9 +184,9 @@ class KeptServers {
     waiting_.clear();
     return ends_;
   }
-  absl::StatusOr<std::unique_ptr<Worker>> Join() const {
+  absl::StatusOr<std::unique_ptr<Worker>> Join(Mode mode = Mode::kAsync) const {
     WorkerOptions options;
-    options.mode = Mode::kAsync;
+    options.mode = mode;
     options.tables = LedgerTables();
     options.on_loss = OnLoss::kAwait;
     options.wait_timeout = std::chrono::seconds(20);
@@ -232,6 +232,39 @@ TEST(Return, AJobWhoseWorkersGaveUpGoesOnWhenAllAreStartedAgain) {
   const auto worker = KeptServers(data_dirs).Join();  // it was done: another begins
   ASSERT_TRUE(worker.ok()) << worker.status();
   EXPECT_FALSE((*worker)->standing().returns());
+}
+
+// What was not exchanged is lost with the worker, and learnt again.
+TEST(Return, GeoGoesOnAfterItsLastExchange) {
+  const table::TestFolder folder;
+  const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};
+  {
+    KeptServers servers(data_dirs);
+    auto worker = servers.Join(Mode::kGeo);
+    ASSERT_TRUE(worker.ok()) << worker.status();
+    auto comm = (*worker)->StartCommunicator(0);
+    ASSERT_TRUE(comm.ok()) << comm.status();
+    ASSERT_EQ((*comm)->BeginPass({}), absl::OkStatus());
+    for (uint64_t step = 0; step < 10; ++step) {
+      ASSERT_EQ(LedgerPass(**comm, 0, step), absl::OkStatus());
+      if (step == 2 || step == 6) {
+        ASSERT_EQ((*comm)->Flush(), absl::OkStatus());
+      }
+    }
+    (*worker)->Stop(absl::ResourceExhaustedError("no room"));
+    for (const absl::Status& end : servers.Wait()) EXPECT_TRUE(absl::IsAborted(end)) << end;
+  }
+  KeptServers servers(data_dirs);
+  auto worker = servers.Join(Mode::kGeo);
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  EXPECT_TRUE((*worker)->standing().returns());
+  EXPECT_EQ((*worker)->standing().position.low, 7u);
+  ASSERT_EQ(RunPass(**worker, LedgerPass), absl::OkStatus());
+  const auto got = ReadToy((*worker)->model());
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->rows.size(), kSteps + 1);
+  for (const auto& [key, row] : got->rows) EXPECT_EQ(row[0], key == kSharedKey ? 1.0f * kSteps : 1.0f) << "key " << key;
+  (*worker)->Stop(absl::OkStatus());
 }
 
 TEST(Return, ServersWhoseFoldersAreNotOfOneJobAreRefused) {

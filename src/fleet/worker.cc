@@ -141,6 +141,9 @@ absl::StatusOr<comm::Communicator*> Worker::StartCommunicator(uint64_t first_ste
                                                         options_.staleness, resumed);
       break;
     case Mode::kGeo: {
+      if (resumed.has_value())
+        LOG(WARNING) << "worker " << rank() << " goes on in geo with the servers' values: what the process before it "
+                     << "had not exchanged is lost, and its rules' state begins anew";
       ASSIGN_OR_RETURN(communicator_, comm::Geo::Create(*client_, options_.tables,
                                                         {.threads = options_.threads,
                                                          .workers = options_.workers,

@@ -45,7 +45,7 @@ struct WorkerOptions {
   uint64_t staleness = 4;                 // async, half_async: pushes of a thread that are not acknowledged
   int half_async_merge = 4;               // batches of one push
   uint64_t geo_interval = 400;            // steps between two exchanges
-  OnLoss on_loss = OnLoss::kFail;         // kAwait: servers with a data_dir; not geo
+  OnLoss on_loss = OnLoss::kFail;         // kAwait: servers with a data_dir
   std::chrono::seconds worker_wait{600};  // kAwait: for one that is away
   Ack ack = Ack::kAuto;
   std::map<std::string, std::string> settings;  // further ones of the run in which workers must not differ

@@ -190,7 +190,7 @@ const KeySpec kKeys[] = {
     InCompany(Choice<&O::on_worker_loss>("on_worker_loss", kWorkerLosses,
                                          "when a worker dies: end the job with an error (fail), go on without it "
                                          "(shrink), or wait until it is started again and goes on where it was (await: "
-                                         "servers with a data_dir, not with geo). auto: await where `regatta launch "
+                                         "servers with a data_dir). auto: await where `regatta launch "
                                          "--max_restarts` starts it again, fail elsewhere")),
     InCompany(Int("worker_wait_timeout", &O::worker_wait_timeout, 1, 1e7,
                   "seconds that a worker may be away; on_worker_loss: await")),

@@ -144,12 +144,6 @@ absl::Status CheckMode(const Config& config, Company company, const RunnerOption
     return config.ErrorAt("runner.sync_mode",
                           "this mode is not available in this version; remove the key to train in one process");
   }
-  if (options.sync_mode == SyncMode::kGeo && options.on_worker_loss == OnWorkerLoss::kAwait) {
-    return config.ErrorAt(
-        "runner.on_worker_loss",
-        "workers of geo hold what they have learnt in replicas of their own, which are lost with them: "
-        "want fail or shrink, or another sync_mode");
-  }
   if (options.sync_mode == SyncMode::kGeo && options.row_precision != RowPrecision::kFloat32) {
     return config.ErrorAt("runner.row_precision",
                           "geo exchanges differences, which are added exactly: want float32, or another sync_mode");

@@ -73,9 +73,6 @@ absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
   ASSIGN_OR_RETURN(job.loss_policy, Find(kLossPolicies, spec.on_worker_loss(), "on_worker_loss"));
   ASSIGN_OR_RETURN(job.ack, Find(kAcks, spec.ack(), "ack"));
   if (job.loss_policy == LossPolicy::kAwait) {
-    if (job.mode == Mode::kGeo)
-      return absl::InvalidArgumentError(
-          "on_worker_loss: await is not for geo, whose workers hold what they have learnt in their own replicas");
     RETURN_IF_ERROR(CheckCount(spec.worker_wait(), kMaxWorkerWait, "worker_wait"));
     job.worker_wait = std::chrono::seconds(spec.worker_wait());
   }

@@ -31,9 +31,10 @@ struct LaneSeat {
     incarnation = worker_incarnation;
   }
 
-  // The rank begins a pass of which `position` was learnt before.
+  // The rank begins a pass of which `position` was learnt before, or has exchanged as much of it (geo).
   void Begin(const base::DataPosition& position) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
-    if (position.pass > learnt.pass || learnt == base::DataPosition{}) learnt = position;
+    const bool farther = position.pass == learnt.pass && position.low > learnt.low;
+    if (position.pass > learnt.pass || farther || learnt == base::DataPosition{}) learnt = position;
   }
   bool Learnt(uint64_t pass, uint64_t batch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     return pass < learnt.pass || (pass == learnt.pass && learnt.Contains(batch));

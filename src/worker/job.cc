@@ -87,7 +87,7 @@ fleet::OnLoss OnLossOf(const Job& job) {
     case runner::OnWorkerLoss::kAuto:
       break;
   }
-  const bool can = runner.ack != runner::Ack::kMemory && runner.sync_mode != runner::SyncMode::kGeo;
+  const bool can = runner.ack != runner::Ack::kMemory;
   return can && job.fleet->place().workers_return ? fleet::OnLoss::kAwait : fleet::OnLoss::kFail;
 }
 

@@ -2,7 +2,7 @@
 import random
 import unittest
 
-from training_trials import SHAPES, training, training_workers
+from training_trials import SHAPES, training, training_geo, training_workers
 
 
 class TrainingTest(unittest.TestCase):
@@ -17,6 +17,9 @@ class TrainingTest(unittest.TestCase):
 
     def test_workers_killed_around_checkpoints_of_the_job_meet_again(self):
         self.assertGreaterEqual(training_workers(random.Random(5), 4, SHAPES[4])["kills"], 4)
+
+    def test_workers_of_geo_come_back_and_no_row_is_missing(self):
+        self.assertGreaterEqual(training_geo(random.Random(6), 3)["kills"], 3)
 
 
 if __name__ == "__main__":
