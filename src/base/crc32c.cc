@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 #if defined(__x86_64__)
-#include <nmmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace regatta::base {
@@ -73,7 +73,48 @@ __attribute__((target("sse4.2"))) uint32_t InThree(const uint8_t*& p, size_t& si
   return crc;
 }
 
+// The constant that moves half of a register `bits` ahead in the message: x^bits mod P, reflected as the data is.
+constexpr uint64_t Ahead(int bits) {
+  uint32_t power = uint32_t{1} << 31;
+  for (; bits > 0; --bits) power = (power >> 1) ^ ((power & 1) ? 0x82F63B78u : 0u);
+  return uint64_t{power} << 1;
+}
+
+constexpr size_t kFolded = 8 * sizeof(__m256i);  // bytes of a step of Fold
+
+#define REGATTA_FOLDS __attribute__((target("vpclmulqdq,pclmul,avx2,sse4.2")))
+
+REGATTA_FOLDS inline __m256i Bytes32(const uint8_t* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+}
+
+// `sum` as it counts `kBits` later in the message.
+template <int kBits>
+REGATTA_FOLDS inline __m256i Moved(__m256i sum) {
+  const __m256i by = _mm256_broadcastsi128_si256(
+      _mm_set_epi64x(static_cast<int64_t>(Ahead(kBits - 32)), static_cast<int64_t>(Ahead(kBits + 32))));
+  return _mm256_xor_si256(_mm256_clmulepi64_epi128(sum, by, 0x00), _mm256_clmulepi64_epi128(sum, by, 0x11));
+}
+
+// Takes kFolded bytes at a time: what has been read is moved to where the next bytes stand and added to them, without
+// carries, until 16 bytes are left that have the CRC of all. What remains, less than kFolded, is the caller's.
+REGATTA_FOLDS uint32_t Fold(const uint8_t*& p, size_t& size, uint32_t crc) {
+  constexpr int kSums = kFolded / sizeof(__m256i);
+  __m256i sums[kSums];
+  for (int i = 0; i < kSums; ++i) sums[i] = Bytes32(p + 32 * i);
+  sums[0] = _mm256_xor_si256(sums[0], _mm256_setr_epi32(static_cast<int>(crc), 0, 0, 0, 0, 0, 0, 0));
+  for (p += kFolded, size -= kFolded; size >= kFolded; p += kFolded, size -= kFolded)
+    for (int i = 0; i < kSums; ++i) sums[i] = _mm256_xor_si256(Moved<8 * kFolded>(sums[i]), Bytes32(p + 32 * i));
+  for (int i = 1; i < kSums; ++i) sums[i] = _mm256_xor_si256(Moved<256>(sums[i - 1]), sums[i]);
+  const __m256i last = sums[kSums - 1];
+  const __m128i rest = _mm_xor_si128(_mm256_castsi256_si128(Moved<128>(last)), _mm256_extracti128_si256(last, 1));
+  const uint64_t first = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_extract_epi64(rest, 0)));
+  return static_cast<uint32_t>(_mm_crc32_u64(first, static_cast<uint64_t>(_mm_extract_epi64(rest, 1))));
+}
+
 __attribute__((target("sse4.2"))) uint32_t Hardware(const uint8_t* p, size_t size, uint32_t crc) {
+  static const bool folds = __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx2");
+  if (folds && size >= kFolded) crc = Fold(p, size, crc);
   crc = InThree<2048>(p, size, crc);
   crc = InThree<128>(p, size, crc);
   uint64_t wide = crc;

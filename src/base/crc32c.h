@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli), as in iSCSI and RocksDB. Uses SSE4.2 where the CPU has it.
+// CRC-32C (Castagnoli), as in iSCSI and RocksDB. Uses SSE4.2, and multiplications without carries for long inputs,
+// where the CPU has them.
 #pragma once
 
 #include <cstddef>

@@ -33,6 +33,8 @@ TEST(Crc32c, EveryLengthEqualsItsBytesOneByOne) {
   for (size_t i = 0; i < bytes.size(); ++i) of_first[i + 1] = Crc32c(&bytes[i], 1, of_first[i]);
   for (size_t length = 0; length <= bytes.size(); length += length < 1000 ? 1 : 37)
     EXPECT_EQ(Crc32c(bytes.data(), length), of_first[length]) << length;
+  for (size_t begin = 1; begin < 64; ++begin)  // anywhere in a line of the cache, and with bytes before it
+    EXPECT_EQ(Crc32c(bytes.data() + begin, 1000, of_first[begin]), of_first[begin + 1000]) << begin;
   for (const size_t length : {6143, 6144, 6145, 6144 + 383, 6144 + 384, 6144 + 385, 2 * 6144})
     EXPECT_EQ(Crc32c(bytes.data(), length), of_first[length]) << length;
 }

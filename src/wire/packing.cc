@@ -56,12 +56,18 @@ REGATTA_MULTIVERSION void Lengthen(const uint16_t* values, size_t n, float* out)
   for (size_t i = 0; i < n; ++i) out[i] = std::bit_cast<float>(static_cast<uint32_t>(values[i]) << 16);
 }
 
-constexpr size_t kPiece = 2048;  // floats that are converted at a time, in the first cache
+constexpr size_t kPiece = 2048;  // floats or keys that are looked at at a time, in the first cache
 
 }  // namespace
 
 size_t KeyBytes(std::span<const base::Key> keys) {
-  return std::max<size_t>(1, (static_cast<size_t>(std::bit_width(AnyBit(keys.data(), keys.size()))) + 7) / 8);
+  base::Key bits = 0;
+  while (!keys.empty() && std::bit_width(bits) <= 56) {  // beyond that a key takes all its bytes, whatever follows
+    const std::span<const base::Key> piece = keys.first(std::min(keys.size(), kPiece));
+    bits |= AnyBit(piece.data(), piece.size());
+    keys = keys.subspan(piece.size());
+  }
+  return std::max<size_t>(1, (static_cast<size_t>(std::bit_width(bits)) + 7) / 8);
 }
 
 void AppendKeys(FrameWriter& writer, std::span<const base::Key> keys, size_t key_bytes) {

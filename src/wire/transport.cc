@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "wire/frame.h"
+#include "wire/grpc_locks.h"
 
 namespace regatta::wire {
 namespace {
@@ -56,6 +57,7 @@ class TokenPlugin final : public grpc::MetadataCredentialsPlugin {
 }  // namespace
 
 grpc::ChannelArguments ClientArguments() {
+  LockWithoutDeadlockSearch();
   grpc::ChannelArguments arguments;
   SetBoth([&](const char* name, int value) { arguments.SetInt(name, value); });
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -92,6 +94,7 @@ std::shared_ptr<grpc::ServerCredentials> ServerCredentialsOf(const cluster::Cred
 }
 
 void ConfigureServer(grpc::ServerBuilder& builder) {
+  LockWithoutDeadlockSearch();
   SetBoth([&](const char* name, int value) { builder.AddChannelArgument(name, value); });
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxFrameBytes));
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

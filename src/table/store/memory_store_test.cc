@@ -60,6 +60,29 @@ TEST(MemoryStore, RowsAreBornOnceAndFoundAfterwards) {
   }
 }
 
+// Keys of one shard that have an upper or a lower half in common: half a match is none.
+TEST(MemoryStore, KeysThatShareHalfTheirBitsAreTold) {
+  std::vector<base::Key> there, absent;
+  for (uint64_t i = 0; i < 1 << 20; ++i) {
+    const uint64_t many = i >> 4, few = i & 15;
+    for (const base::Key key : {few << 32 | many, many << 32 | few})
+      if (base::ShardOf(key) == 7) (many % 2 == 0 ? there : absent).push_back(key);
+  }
+  there = base::GroupedKeys(there).keys();
+  absent = base::GroupedKeys(absent).keys();
+  ASSERT_GT(there.size(), 800u);
+  ASSERT_GT(absent.size(), 800u);
+  auto store = MemoryStore::Create(24);
+  ASSERT_TRUE(store.ok());
+  Recorder create(there), found(there), missed(absent);
+  ASSERT_TRUE((*store)->Walk(there, {Missing::kCreate, 24}, create).ok());
+  EXPECT_EQ(create.born, there.size());
+  ASSERT_TRUE((*store)->Walk(there, {Missing::kNull, 24}, found).ok());
+  EXPECT_EQ(found.missing, 0u);
+  ASSERT_TRUE((*store)->Walk(absent, {Missing::kNull, 24}, missed).ok());
+  EXPECT_EQ(missed.missing, absent.size());
+}
+
 TEST(MemoryStore, RowsOfAMultipleOf64BytesBeginOnACacheLine) {
   auto store = MemoryStore::Create(128);
   ASSERT_TRUE(store.ok());

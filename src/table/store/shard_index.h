@@ -5,6 +5,10 @@
 // bucket that is not full ends a probe.
 #pragma once
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -97,16 +101,31 @@ class ShardIndex {
     const uint32_t mask = mask_.load(std::memory_order_relaxed);
     for (uint32_t b = static_cast<uint32_t>(hash) & mask;; b = (b + 1) & mask) {
       const Bucket& bucket = buckets[b];
-      // All four compared without a branch: which of them matches cannot be predicted.
-      const unsigned match = static_cast<unsigned>(bucket.key[0] == key) | (bucket.key[1] == key) << 1 |
-                             (bucket.key[2] == key) << 2 | (bucket.key[3] == key) << 3;
+      const unsigned match = Match(bucket, key);
       if (match != 0) [[likely]] {
         // An empty entry may show key 0, but only behind the true one: then its handle says 0 = not here.
-        const int slot = __builtin_ctz(match);
+        const int slot = __builtin_ctz(match) / kMatchBits;
         return {&bucket, slot, bucket.handle[slot]};
       }
       if (bucket.handle[kSlots - 1] == 0) return {&bucket, kSlots - 1, 0};
     }
+  }
+
+  // Bit kMatchBits * i is set where key i is `key`; no other bit is. Without a branch, which compilers like to make of
+  // four comparisons: which of them holds cannot be predicted.
+  static constexpr int kMatchBits = 4;
+  static unsigned Match(const Bucket& bucket, base::Key key) {
+#if defined(__SSE2__)
+    const __m128i wanted = _mm_set1_epi64x(static_cast<int64_t>(key));
+    const auto* keys = reinterpret_cast<const __m128i*>(bucket.key);
+    const __m128i halves = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_load_si128(keys), wanted),
+                                           _mm_cmpeq_epi32(_mm_load_si128(keys + 1), wanted));
+    const __m128i both = _mm_and_si128(halves, _mm_srli_epi32(halves, 16));
+    return static_cast<unsigned>(_mm_movemask_epi8(both)) & 0x1111;
+#else
+    return static_cast<unsigned>(bucket.key[0] == key) | static_cast<unsigned>(bucket.key[1] == key) << 4 |
+           static_cast<unsigned>(bucket.key[2] == key) << 8 | static_cast<unsigned>(bucket.key[3] == key) << 12;
+#endif
   }
 
   static constexpr float LoadOf(uint32_t shard) {
