@@ -9,7 +9,7 @@ constexpr std::chrono::seconds kWindow(1);
 
 }  // namespace
 
-train::ClusterReport MergeProgress(const std::map<int, client::Progress>& workers) {
+std::optional<train::ClusterReport> MergeProgress(const std::map<int, client::Progress>& workers) {
   train::ClusterReport report;
   double loss = 0, weight = 0;
   uint64_t pushes = 0, staleness = 0;
@@ -28,7 +28,8 @@ train::ClusterReport MergeProgress(const std::map<int, client::Progress>& worker
     if (!slowest.has_value() || progress.samples_per_second() < slowest->share)
       slowest = {rank, progress.samples_per_second()};
   }
-  report.loss = weight > 0 ? loss / weight : 0;
+  if (weight <= 0) return std::nullopt;
+  report.loss = loss / weight;
   if (pushes > 0) report.staleness = static_cast<double>(staleness) / static_cast<double>(pushes);
   if (training < 2 || report.samples_per_second <= 0) return report;
   slowest->share /= report.samples_per_second / training;

@@ -13,8 +13,9 @@
 
 namespace regatta::worker {
 
-// The job's figures from its workers' own. Speeds and losses are those of workers in the middle of an epoch.
-train::ClusterReport MergeProgress(const std::map<int, client::Progress>& workers);
+// The job's figures from its workers' own. Speeds and losses are those of workers in the middle of an epoch; nothing
+// where none of them has told its own yet.
+std::optional<train::ClusterReport> MergeProgress(const std::map<int, client::Progress>& workers);
 
 class JobProgress {
  public:
