@@ -1,14 +1,20 @@
 #include "base/failpoint.h"
 
+#include <glog/logging.h>
+
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <iterator>
 #include <map>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/mutex.h"
+#include "base/nearest.h"
 
 namespace regatta::base {
 namespace internal {
@@ -18,6 +24,20 @@ std::atomic<bool> failpoints_armed{false};
 namespace {
 
 constexpr std::chrono::milliseconds kSlow(5);
+
+// Every place that can fail, by what writes there. docs/reliability.md says who passes which when.
+const std::string kPlaces[] = {
+    "checkpoint.begun", "checkpoint.met",  "cut.begin",      "cut.read",       "file.fsync",     "file.rename",
+    "file.write",       "journal.dropped", "journal.retell", "journal.retold", "journal.synced", "journal.written",
+    "keeper.cut",       "keeper.dropped",  "keeper.written", "lane.applied",   "lane.logged",    "lane.replay",
+    "lane.reply",       "lease.renamed",   "log.drop",       "log.end",        "log.forget",     "log.fsync",
+    "log.seal",         "log.segment",     "log.write",      "push.lane",      "save.current",   "save.data",
+    "save.exchange",    "save.manifest",   "save.prune",     "save.rename",    "save.switch",    "step.complete",
+};
+
+bool IsPlace(std::string_view name) {
+  return std::find(std::begin(kPlaces), std::end(kPlaces), name) != std::end(kPlaces);
+}
 
 enum class Action { kCrash, kStop, kSlow, kError, kEnospc };
 struct Armed {
@@ -59,6 +79,13 @@ absl::Status ArmFailpoints(std::string_view spec) {
     }
     if (!action.second.empty() && (!absl::SimpleAtoi(action.second, &entry.at) || entry.at < 1))
       return absl::InvalidArgumentError(absl::StrCat("failpoint '", part, "': @n wants a count from 1"));
+    if (!IsPlace(pair.first)) {
+      const std::string meant = NearestName(pair.first, kPlaces);
+      return absl::InvalidArgumentError(absl::StrCat("failpoint '", part, "': no place is called '", pair.first, "'; ",
+                                                     meant.empty()
+                                                         ? absl::StrCat("there are ", absl::StrJoin(kPlaces, ", "))
+                                                         : absl::StrCat("is it ", meant, "?")));
+    }
     armed[pair.first] = entry;
   }
   Registry& registry = TheRegistry();
@@ -69,6 +96,7 @@ absl::Status ArmFailpoints(std::string_view spec) {
 }
 
 absl::Status internal::HitFailpoint(std::string_view name) {
+  CHECK(IsPlace(name)) << "failpoint " << name << " is not in the table of failpoint.cc";
   Action action = Action::kError;
   {
     Registry& registry = TheRegistry();

@@ -13,7 +13,7 @@
 
 namespace regatta::base {
 
-// Replaces the armed set; "" disarms. An error names the bad part.
+// Replaces the armed set; "" disarms. An error names the bad part; a name that no place has is one.
 absl::Status ArmFailpoints(std::string_view spec);
 
 namespace internal {

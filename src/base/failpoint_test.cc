@@ -26,27 +26,35 @@ TEST_F(FailpointTest, NothingFailsUnlessArmed) {
 }
 
 TEST_F(FailpointTest, ACountFiresAtThatHitOnly) {
-  ASSERT_TRUE(ArmFailpoints("a=error@3,b=enospc").ok());
-  EXPECT_TRUE(Failpoint("a").ok());
-  EXPECT_TRUE(Failpoint("a").ok());
-  EXPECT_FALSE(Failpoint("a").ok());
-  EXPECT_TRUE(Failpoint("a").ok());
-  EXPECT_EQ(Failpoint("b").code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(ArmFailpoints("file.write=error@3,file.fsync=enospc").ok());
+  EXPECT_TRUE(Failpoint("file.write").ok());
+  EXPECT_TRUE(Failpoint("file.write").ok());
+  EXPECT_FALSE(Failpoint("file.write").ok());
+  EXPECT_TRUE(Failpoint("file.write").ok());
+  EXPECT_EQ(Failpoint("file.fsync").code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(FailpointTest, SlowTakesItsTimeAndFailsNothing) {
-  ASSERT_TRUE(ArmFailpoints("a=slow").ok());
+  ASSERT_TRUE(ArmFailpoints("file.write=slow").ok());
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Failpoint("a").ok());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Failpoint("file.write").ok());
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(15));
 }
 
 TEST_F(FailpointTest, BadSpecificationsNameThePart) {
-  for (const char* bad : {"a", "a=explode", "a=error@x", "a=error@0"}) {
+  for (const char* bad : {"file.write", "file.write=explode", "file.write=error@x", "file.write=error@0", "=error"}) {
     const absl::Status status = ArmFailpoints(bad);
     EXPECT_FALSE(status.ok()) << bad;
     EXPECT_NE(std::string(status.message()).find(bad), std::string::npos);
   }
+}
+
+TEST_F(FailpointTest, AMisspeltPlaceIsRefusedWithTheOneThatWasMeant) {
+  const absl::Status near = ArmFailpoints("file.write=error,log.wirte=crash@2");
+  EXPECT_NE(std::string(near.message()).find("log.write"), std::string::npos) << near;
+  EXPECT_TRUE(Failpoint("file.write").ok());  // nothing of it is armed
+  const absl::Status far = ArmFailpoints("somewhere=crash");
+  EXPECT_NE(std::string(far.message()).find("step.complete"), std::string::npos) << far;
 }
 
 TEST(Status, ContextIsPutInFront) {
