@@ -237,6 +237,23 @@ TEST(Fleet, AJobGoesOnFromASaveAsIfItHadNotStopped) {
   EXPECT_EQ(filled.dense, straight.dense);
 }
 
+// A pass on one server, the next on two, and so on: each saves, and the next loads.
+TEST(Fleet, AJobThatMovesFromServersToServersLearnsTheSameBits) {
+  const TestFolder folder;
+  const std::vector<int> servers = {1, 2, 3, 5, 1};
+  const ToyResult straight = RunJob({.servers = 2, .workers = 2}, static_cast<int>(servers.size()), "");
+  ASSERT_FALSE(straight.rows.empty());
+  std::string save;
+  ToyResult moved;
+  for (size_t pass = 0; pass < servers.size(); ++pass) {
+    const std::string next = folder / ("pass" + std::to_string(pass));
+    moved = RunJob({.servers = servers[pass], .workers = 2, .init = save}, 1, next);
+    save = next;
+  }
+  EXPECT_EQ(moved.rows, straight.rows);
+  EXPECT_EQ(moved.dense, straight.dense);
+}
+
 TEST(Fleet, WorkersKnowHowFarTheLoadedSaveHadCome) {
   const TestFolder folder;
   const auto save = [&](const std::string& name, const table::RunState& run) {
