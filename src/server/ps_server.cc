@@ -122,12 +122,15 @@ absl::Status PsServer::Watch() {
       if (asleep > kAsleep) roster.Excuse(asleep);
       roster.LoseSilent(options_.worker_timeout);
       const bool kept = roster.CanGoOnLater();
-      if (!roster.failure().ok() || roster.AllGone()) service_.Finish(kept ? JobEnd::kKept : JobEnd::kForgotten);
-      if (kept && roster.AllGone())
-        return absl::AbortedError(absl::StrCat("the workers gave up; what they were acknowledged stays in ",
-                                               options_.data_dir, ", and the job goes on when all are started again"));
-      RETURN_IF_ERROR(roster.failure());
-      if (roster.AllGone()) {
+      const absl::Status failure = roster.failure();
+      const bool over = !failure.ok() || roster.AllGone();
+      if (over) service_.Finish(kept ? JobEnd::kKept : JobEnd::kForgotten);
+      if (over && kept)
+        return absl::AbortedError(absl::StrCat(failure.ok() ? "the workers gave up" : failure.message(),
+                                               "; what they were acknowledged stays in ", options_.data_dir,
+                                               ", and the job goes on when all are started again"));
+      RETURN_IF_ERROR(failure);
+      if (over) {
         LOG(INFO) << "all workers are done: " << hosted->rows() << " rows, " << hosted->traffic().pushes.value()
                   << " pushes";
         return absl::OkStatus();

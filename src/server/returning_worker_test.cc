@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
+#include <thread>
 
 #include "base/grouped_keys.h"
 #include "server/hosted_job.h"
@@ -299,6 +301,25 @@ TEST(Roster, AwaitsAWorkerThatIsLostAndEndsTheJobWhenItDoesNotComeBack) {
   roster.Lose(1, "test");
   roster.LoseSilent(std::chrono::seconds(10));
   EXPECT_THAT(std::string(roster.failure().message()), HasSubstr("worker 1 (c"));
+}
+
+TEST(Roster, AStopWaitsALittleForAWorkerThatIsAway) {
+  constexpr std::chrono::milliseconds kLittle(1);
+  Roster roster(2, LossPolicy::kAwait);
+  ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
+  ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
+  roster.Lose(1, "test");
+  std::this_thread::sleep_for(2 * kLittle);
+  roster.Heard({0, 1, "a"}, {});
+  roster.LoseSilent(std::chrono::seconds(10));
+  EXPECT_EQ(roster.failure(), absl::OkStatus()) << "nobody was told to stop";
+  roster.AskToStop();
+  roster.LoseSilent(std::chrono::seconds(10));
+  EXPECT_EQ(roster.failure(), absl::OkStatus()) << "it may come back";
+  std::this_thread::sleep_for(2 * kLittle);
+  roster.LoseSilent(kLittle);
+  EXPECT_THAT(std::string(roster.failure().message()), AllOf(HasSubstr("told to stop"), HasSubstr("worker 1 (b")));
+  EXPECT_TRUE(roster.CanGoOnLater());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 
 namespace regatta::server {
@@ -98,6 +100,16 @@ void Roster::Heard(const Identity& id, const ps::WorkerProgress& progress) {
   member->progress = progress;
 }
 
+void Roster::AskToStop() {
+  base::MutexLock lock(mu_);
+  if (!stop_asked_.has_value()) stop_asked_ = std::chrono::steady_clock::now();
+}
+
+bool Roster::stopping() const {
+  base::MutexLock lock(mu_);
+  return stop_asked_.has_value();
+}
+
 void Roster::Leave(const Identity& id, Farewell farewell) {
   {
     base::MutexLock lock(mu_);
@@ -156,11 +168,10 @@ void Roster::LoseSilent(std::chrono::duration<double> limit) {
     const auto now = std::chrono::steady_clock::now();
     for (int rank = 0; rank < workers(); ++rank) {
       const Member& member = members_[static_cast<size_t>(rank)];
-      if (member.away.has_value() && now - *member.away > patience_ && failure_.ok()) {
-        failure_ = absl::AbortedError(absl::StrFormat("%s did not come back within %.0f s (runner.worker_wait_timeout)",
-                                                      DescribeLocked(rank), patience_.count()));
-        LOG(ERROR) << failure_.message();
-        lost = true;
+      if (failure_.ok()) {
+        failure_ = GiveUpLocked(rank, limit);
+        if (!failure_.ok()) LOG(ERROR) << failure_.message();
+        lost |= !failure_.ok();
       }
       const bool broken = member.broken.has_value() && now - *member.broken >= kBrokenPatience;
       if (member.state != MemberState::kHere || (now - member.heard < limit && !broken)) continue;
@@ -169,6 +180,20 @@ void Roster::LoseSilent(std::chrono::duration<double> limit) {
     }
   }
   if (lost) Changed();
+}
+
+absl::Status Roster::GiveUpLocked(int rank, std::chrono::duration<double> limit) const {
+  const Member& member = members_[static_cast<size_t>(rank)];
+  if (!member.away.has_value()) return absl::OkStatus();
+  const auto now = std::chrono::steady_clock::now();
+  if (now - *member.away > patience_)
+    return absl::AbortedError(absl::StrFormat("%s did not come back within %.0f s (runner.worker_wait_timeout)",
+                                              DescribeLocked(rank), patience_.count()));
+  if (stop_asked_.has_value() && now - std::max(*stop_asked_, *member.away) > limit)
+    return absl::AbortedError(
+        absl::StrCat("the job was told to stop, and ", DescribeLocked(rank),
+                     " did not come back to save it with the others: it stops without a save of its last steps"));
+  return absl::OkStatus();
 }
 
 void Roster::Excuse(std::chrono::steady_clock::duration slept) {

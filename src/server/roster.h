@@ -58,8 +58,8 @@ class Roster {
   absl::Status Check(const Identity& id) const;
   void Heard(const Identity& id, const ps::WorkerProgress& progress);
   // A worker was told to stop: everybody learns it with the next heartbeat.
-  void AskToStop() { stopping_ = true; }
-  bool stopping() const { return stopping_; }
+  void AskToStop();
+  bool stopping() const;
   // With kAwait nothing is recorded of one that gave up: where the job goes on later, it is awaited.
   void Leave(const Identity& id, Farewell farewell = Farewell::kDone);
   void Lose(int rank, const std::string& why);
@@ -68,7 +68,7 @@ class Roster {
   // One of the worker's connections broke: it is lost unless it is heard again soon.
   void Suspect(const Identity& id);
   // Loses everyone who is here and has not been heard for `limit`, or not since a connection broke a little ago; ends
-  // the job where somebody has been away for too long.
+  // the job where somebody has been away for too long, or for `limit` since everybody was told to stop.
   void LoseSilent(std::chrono::duration<double> limit);
   // This process has slept for so long: nobody is silent because of it.
   void Excuse(std::chrono::steady_clock::duration slept);
@@ -109,15 +109,17 @@ class Roster {
   }
   void HeardLocked(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LoseLocked(int rank, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Why the job ends without a worker that is away; OK: it is waited for.
+  absl::Status GiveUpLocked(int rank, std::chrono::duration<double> limit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const LossPolicy policy_;
   const std::chrono::duration<double> patience_;
-  std::atomic<bool> stopping_{false};
   std::atomic<bool> gave_up_{false};  // somebody
   std::vector<std::function<void()>> listeners_;
   Record record_ = [](const Identity&, MemberState) { return absl::OkStatus(); };
   mutable base::Mutex mu_;
   std::vector<Member> members_;  // its size is constant; elements under mu_
+  std::optional<std::chrono::steady_clock::time_point> stop_asked_ ABSL_GUARDED_BY(mu_);
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
 };
 
