@@ -458,13 +458,14 @@ grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> pat
 absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string& name, const std::string& payload,
                                                               Reply reply, std::chrono::duration<double> timeout,
                                                               const std::function<bool()>& cancelled,
-                                                              std::optional<uint64_t> round) {
+                                                              std::optional<uint64_t> round, Brings brings) {
   ps::GatherRequest request;
   *request.mutable_worker() = options_.worker;
   request.set_name(name);
   request.set_payload(payload);
   request.set_wants_all(reply == Reply::kPayloads);
   request.set_timeout(timeout.count());
+  request.set_failed(brings == Brings::kFailure);
   {
     base::MutexLock lock(mu_);
     uint64_t& next = rounds_[name];

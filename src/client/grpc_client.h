@@ -71,12 +71,14 @@ class GrpcClient final : public PsClient {
   const Standing& standing() const { return standing_; }
 
   enum class Reply { kNothing, kPayloads };
+  enum class Brings { kResult, kFailure };  // kFailure: the payload is why this worker gives up, and what all hear
   // Meets the other workers under `name`: everybody's payload by rank (kPayloads), or an empty map.
   // DEADLINE_EXCEEDED names who has not come within `timeout` (0 = wait as long as the others live); CANCELLED when
   // `cancelled` says so, which is asked now and then. A name may be used again; without a `round` it is its next one.
   absl::StatusOr<std::map<int, std::string>> Gather(
       const std::string& name, const std::string& payload, Reply reply, std::chrono::duration<double> timeout = {},
-      const std::function<bool()>& cancelled = [] { return false; }, std::optional<uint64_t> round = {});
+      const std::function<bool()>& cancelled = [] { return false; }, std::optional<uint64_t> round = {},
+      Brings brings = Brings::kResult);
   // What the heartbeat carries from now on; worker 0 gets that of all workers that are there back.
   void SetProgress(const Progress& progress);
   std::map<int, Progress> progress() const;

@@ -8,18 +8,26 @@ bool Team::chief() const { return alone() || worker_->first(); }
 
 int Team::size() const { return alone() ? 1 : worker_->workers(); }
 
-absl::StatusOr<std::map<int, std::string>> Team::Share(const std::string& name, const std::string& payload,
+absl::StatusOr<std::map<int, std::string>> Team::Share(const std::string& name,
+                                                       const absl::StatusOr<std::string>& payload,
                                                        std::optional<uint64_t> round) {
-  if (alone()) return std::map<int, std::string>{{0, payload}};
-  ASSIGN_OR_RETURN(auto payloads, worker_->Gather(name, payload, round));
-  if (!payloads.contains(0))
+  if (alone()) {
+    RETURN_IF_ERROR(payload.status());
+    return std::map<int, std::string>{{0, *payload}};
+  }
+  auto payloads = payload.ok()
+                      ? worker_->Gather(name, *payload, round)
+                      : worker_->Gather(name, std::string(payload.status().message()), round, Worker::Brings::kFailure);
+  RETURN_IF_ERROR(payload.status());
+  RETURN_IF_ERROR(payloads.status());
+  if (!payloads->contains(0))
     return absl::AbortedError("worker 0, which saves the model, has left the job; its log says why");
   return payloads;
 }
 
-absl::StatusOr<std::string> Team::FromChief(const std::string& name, const std::string& payload,
+absl::StatusOr<std::string> Team::FromChief(const std::string& name, const absl::StatusOr<std::string>& payload,
                                             std::optional<uint64_t> round) {
-  ASSIGN_OR_RETURN(const auto payloads, Share(name, chief() ? payload : "", round));
+  ASSIGN_OR_RETURN(const auto payloads, Share(name, chief() ? payload : std::string(), round));
   return payloads.at(0);
 }
 
@@ -34,13 +42,7 @@ absl::StatusOr<bool> Team::Any(const std::string& name, bool yes) {
 }
 
 absl::Status Team::AllWell(const std::string& name, const absl::Status& mine) {
-  if (alone()) return mine;
-  const auto payloads = Share(name, mine.ok() ? "" : std::string(mine.message()));
-  if (!mine.ok()) return mine;
-  RETURN_IF_ERROR(payloads.status());
-  for (const auto& [rank, error] : *payloads)
-    if (!error.empty()) return absl::AbortedError(absl::StrCat("worker ", rank, ": ", error));
-  return absl::OkStatus();
+  return Share(name, mine.ok() ? absl::StatusOr<std::string>(std::string()) : mine, {}).status();
 }
 
 bool Team::Met(const std::string& name, uint64_t round) const {

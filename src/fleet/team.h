@@ -26,11 +26,12 @@ class Team {
   int size() const;
 
   // Everybody's payload under `name`, by rank. ABORTED where the first worker has left the job: nobody would save.
-  // Without a round it is the next of the name.
-  absl::StatusOr<std::map<int, std::string>> Share(const std::string& name, const std::string& payload,
+  // Without a round it is the next of the name. Where a payload is an error everybody gets one, the others with the
+  // name of its worker; when the job goes on later, they meet again.
+  absl::StatusOr<std::map<int, std::string>> Share(const std::string& name, const absl::StatusOr<std::string>& payload,
                                                    std::optional<uint64_t> round = {});
-  // The first worker's payload.
-  absl::StatusOr<std::string> FromChief(const std::string& name, const std::string& payload,
+  // The first worker's payload, or its error, which names it.
+  absl::StatusOr<std::string> FromChief(const std::string& name, const absl::StatusOr<std::string>& payload,
                                         std::optional<uint64_t> round = {});
   absl::StatusOr<uint64_t> Most(const std::string& name, uint64_t value);
   // Whether anybody says yes.

@@ -161,9 +161,9 @@ absl::Status Worker::Barrier(const std::string& name) {
 }
 
 absl::StatusOr<std::map<int, std::string>> Worker::Gather(const std::string& name, const std::string& payload,
-                                                          std::optional<uint64_t> round) {
+                                                          std::optional<uint64_t> round, Brings brings) {
   return client_->Gather(
-      name, payload, client::GrpcClient::Reply::kPayloads, {}, [] { return false; }, round);
+      name, payload, client::GrpcClient::Reply::kPayloads, {}, [] { return false; }, round, brings);
 }
 
 absl::StatusOr<uint64_t> Worker::AgreeMax(const std::string& name, uint64_t value) {

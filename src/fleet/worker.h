@@ -43,8 +43,10 @@ class Worker {
   // All workers that are still there call these with the same name.
   absl::Status Barrier(const std::string& name);
   absl::StatusOr<uint64_t> AgreeMax(const std::string& name, uint64_t value);
+  using Brings = client::GrpcClient::Brings;
   absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload,
-                                                    std::optional<uint64_t> round = {});
+                                                    std::optional<uint64_t> round = {},
+                                                    Brings brings = Brings::kResult);
 
   // What the heartbeat carries; the first worker sees that of everybody who is there.
   void SetProgress(const client::Progress& progress) { client_->SetProgress(progress); }

@@ -273,9 +273,10 @@ grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherReq
       return absl::ResourceExhaustedError("the gathered bytes or their name are too long");
     ASSIGN_OR_RETURN(
         const auto payloads,
-        hosted->rendezvous().Meet(static_cast<int>(request->worker().rank()), request->name(), request->round(),
-                                  request->payload(), std::chrono::duration<double>(request->timeout()),
-                                  [&] { return context->IsCancelled(); }));
+        hosted->rendezvous().Meet(
+            static_cast<int>(request->worker().rank()), request->name(), request->round(), request->payload(),
+            std::chrono::duration<double>(request->timeout()), [&] { return context->IsCancelled(); },
+            request->failed() ? Brought::kFailure : Brought::kResult));
     for (const auto& [rank, payload] : *payloads) {
       reply->add_ranks(static_cast<uint32_t>(rank));
       if (request->wants_all()) reply->add_payloads(payload);

@@ -23,13 +23,16 @@ Rendezvous::Rendezvous(Roster& roster) : roster_(roster) {
 absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int rank, const std::string& name,
                                                                              uint64_t number, std::string payload,
                                                                              std::chrono::duration<double> timeout,
-                                                                             const std::function<bool()>& cancelled) {
+                                                                             const std::function<bool()>& cancelled,
+                                                                             Brought brought) {
   base::MutexLock lock(mu_);
   const RoundKey key{name, number};
   std::shared_ptr<Round>& current = rounds_[key];
   if (current == nullptr) current = std::make_shared<Round>();
   const std::shared_ptr<Round> round = current;
   if (!round->complete) {
+    if (brought == Brought::kFailure && round->failure.ok())
+      round->failure = absl::AbortedError(absl::StrCat("worker ", rank, ": ", payload));
     round->payloads[rank] = std::move(payload);
     TryCompleteLocked(key, *round);
   }
@@ -51,6 +54,7 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int
     LOG(WARNING) << absl::StrFormat("'%s': waiting %.0f s for %s", name,
                                     std::chrono::duration<double>(now - start).count(), MissingLocked(*round));
   }
+  RETURN_IF_ERROR(round->failure);
   return std::shared_ptr<const Payloads>(round, &round->payloads);
 }
 
@@ -65,6 +69,12 @@ bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {
     if (!round.payloads.contains(rank) && roster_.Expected(rank)) return false;
   // After the look at everybody: one who was lost is not done without where the job ends with it.
   if (!roster_.failure().ok()) return false;
+  if (!round.failure.ok() || roster_.CanGoOnLater()) {
+    round.complete = true;
+    rounds_.erase(key);
+    changed_.NotifyAll();
+    return true;
+  }
   if (const absl::Status recorded = record_(key.first, key.second, round.payloads); !recorded.ok()) {
     unrecorded_ = recorded;
     return false;
@@ -95,7 +105,7 @@ void Rendezvous::KeepLocked(const RoundKey& key) {
 void Rendezvous::Restore(const std::string& name, uint64_t round, Payloads payloads) {
   base::MutexLock lock(mu_);
   if (rounds_.contains({name, round})) return;
-  rounds_[{name, round}] = std::make_shared<Round>(Round{std::move(payloads), true});
+  rounds_[{name, round}] = std::make_shared<Round>(Round{std::move(payloads), /*complete=*/true});
   KeepLocked({name, round});
 }
 

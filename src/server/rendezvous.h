@@ -19,6 +19,8 @@
 
 namespace regatta::server {
 
+enum class Brought : uint8_t { kResult, kFailure };  // kFailure: the payload says why the worker is about to give up
+
 class Rendezvous {
  public:
   explicit Rendezvous(Roster& roster);
@@ -27,9 +29,12 @@ class Rendezvous {
   // `round` counts the worker's uses of the name from 0.
   // `cancelled` is asked now and then; CANCELLED when it says so. The job's failure ends every wait. DEADLINE_EXCEEDED,
   // naming who is missing, after `timeout` (0 = none).
+  // ABORTED with its words, for everybody, where somebody brings a failure. Such a meeting, and any that ends when
+  // somebody has given up where workers come back, is not remembered: when the job goes on, they meet again.
   absl::StatusOr<std::shared_ptr<const Payloads>> Meet(int rank, const std::string& name, uint64_t round,
                                                        std::string payload, std::chrono::duration<double> timeout,
-                                                       const std::function<bool()>& cancelled);
+                                                       const std::function<bool()>& cancelled,
+                                                       Brought brought = Brought::kResult);
 
   // The rank's place is taken by another process, which comes again to what is not over yet.
   void Forget(int rank);
@@ -50,6 +55,7 @@ class Rendezvous {
   struct Round {
     Payloads payloads;
     bool complete = false;
+    absl::Status failure = absl::OkStatus();
   };
   // Whether it is complete; then everybody who waits for it is told.
   bool TryCompleteLocked(const RoundKey& key, Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

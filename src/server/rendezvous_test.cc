@@ -101,5 +101,46 @@ TEST(WorkerWait, NamesThoseWhoHaveNotComeAndEndsWithTheLast) {
   EXPECT_EQ(after(2, &roster), "");
 }
 
+// So that a job whose save failed does not fail with the same words for ever.
+TEST(Rendezvous, AFailureIsHeardByAllAndNotRemembered) {
+  for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kFail}) {
+    Roster roster(2, policy);
+    ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
+    ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
+    Rendezvous rendezvous(roster);
+    int recorded = 0;
+    rendezvous.RecordWith([&](const std::string&, uint64_t, const Rendezvous::Payloads&) {
+      ++recorded;
+      return absl::OkStatus();
+    });
+    std::thread other(
+        [&] { EXPECT_EQ(rendezvous.Meet(1, "saved", 0, "", {}, Never).status().message(), "worker 0: full"); });
+    const auto met = rendezvous.Meet(0, "saved", 0, "full", {}, Never, Brought::kFailure);
+    other.join();
+    EXPECT_EQ(met.status().code(), absl::StatusCode::kAborted);
+    EXPECT_EQ(recorded, 0);
+    EXPECT_TRUE(rendezvous.over().empty());
+    std::thread again([&] { EXPECT_TRUE(rendezvous.Meet(1, "saved", 0, "", {}, Never).ok()); });
+    EXPECT_TRUE(rendezvous.Meet(0, "saved", 0, "", {}, Never).ok());
+    again.join();
+    EXPECT_EQ(recorded, 1);
+  }
+}
+
+// Where it comes back it is awaited there: what the others made of its absence is not what the job goes on with.
+TEST(Rendezvous, AMeetingWithoutOneThatGaveUpIsNotRememberedWhereItComesBack) {
+  for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kShrink}) {
+    Roster roster(2, policy);
+    ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
+    ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
+    Rendezvous rendezvous(roster);
+    roster.Leave({0, 1, "a"}, Farewell::kGaveUp);
+    const auto met = rendezvous.Meet(1, "saved", 0, "", {}, Never);
+    ASSERT_TRUE(met.ok());
+    EXPECT_FALSE((*met)->contains(0));
+    EXPECT_EQ(rendezvous.over().empty(), policy == LossPolicy::kAwait);
+  }
+}
+
 }  // namespace
 }  // namespace regatta::server

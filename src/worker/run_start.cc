@@ -12,7 +12,6 @@ namespace regatta::worker {
 namespace {
 
 constexpr char kStartAt[] = "start at";
-constexpr char kError[] = "error: ";
 
 absl::Status WarmStart(const Job& job, train::Reporter& reporter) {
   const runner::RunnerOptions& runner = job.run.runner;
@@ -114,10 +113,9 @@ absl::StatusOr<RunStart> DecodeStart(std::string_view text) {
 // Everybody begins where the first worker does; one that comes in the first's place hears what that one found.
 absl::StatusOr<RunStart> ShareStart(fleet::Team& team, const absl::StatusOr<RunStart>& found) {
   const absl::StatusOr<std::string> told =
-      team.FromChief(kStartAt, found.ok() ? EncodeStart(*found) : absl::StrCat(kError, found.status().message()));
+      team.FromChief(kStartAt, found.ok() ? absl::StatusOr<std::string>(EncodeStart(*found)) : found.status());
   RETURN_IF_ERROR(found.status());
   RETURN_IF_ERROR(told.status());
-  if (told->starts_with(kError)) return absl::AbortedError(absl::StrCat("worker 0: ", told->substr(sizeof kError - 1)));
   ASSIGN_OR_RETURN(RunStart start, DecodeStart(*told));
   start.position = found->position;
   start.meter = found->meter;
