@@ -1,8 +1,11 @@
 #include "base/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/nearest.h"
 
 namespace regatta::base {
@@ -33,6 +36,11 @@ absl::Status UnexpectedWord(const CLI::App& app, const std::string& word) {
 absl::Status CheckNothingRemains(const CLI::App& app) {
   for (const std::string& word : app.remaining()) return UnexpectedWord(app, word);
   return absl::OkStatus();
+}
+
+std::string NotNan(const std::string& text) {
+  double value = 0;
+  return absl::SimpleAtod(text, &value) && std::isnan(value) ? absl::StrCat("'", text, "' is no number") : "";
 }
 
 }  // namespace regatta::base

@@ -21,4 +21,7 @@ absl::Status UnexpectedWord(const CLI::App& app, const std::string& word);
 // The same for the first of app.remaining(), if there is one.
 absl::Status CheckNothingRemains(const CLI::App& app);
 
+// For Option::check of a number with a fraction, beside CLI::Range, which lets nan through: "" or what is wrong.
+std::string NotNan(const std::string& text);
+
 }  // namespace regatta::base

@@ -49,6 +49,7 @@ constexpr std::string_view kRoleVariables[] = {
     kMetricsPort,
     kDataDir,
     kWorkersReturn,
+    kJobSince,
 };
 
 constexpr const char* kProxies[] = {"grpc_proxy", "http_proxy", "https_proxy", "all_proxy",
@@ -250,6 +251,15 @@ absl::StatusOr<double> ReadLease(const Getenv& getenv) {
   if (!absl::SimpleAtod(*text, &value) || !(value >= kLeastLease && value <= kMostLease))
     return absl::InvalidArgumentError(
         absl::StrCat(kLease, "=", *text, ": want a number from ", kLeastLease, " to ", kMostLease));
+  return value;
+}
+
+absl::StatusOr<std::optional<double>> ReadJobSince(const Getenv& getenv) {
+  const std::optional<std::string> text = ReadText(getenv, kJobSince);
+  if (!text.has_value()) return std::nullopt;
+  double value = 0;
+  if (!absl::SimpleAtod(*text, &value) || !(value >= 0))
+    return absl::InvalidArgumentError(absl::StrCat(kJobSince, "=", *text, ": want seconds since 1970"));
   return value;
 }
 

@@ -67,6 +67,10 @@ absl::StatusOr<int> ReadLogLimit(const Getenv& getenv);
 // REGATTA_LEASE_SECONDS: after which a server that has not been heard in its data_dir may be replaced.
 inline constexpr double kDefaultLease = 10, kLeastLease = 0.2, kMostLease = 3600;
 absl::StatusOr<double> ReadLease(const Getenv& getenv);
+// REGATTA_JOB_SINCE, which regatta launch sets: when it began, in seconds since 1970. A server that is started again
+// and finds that its job has ended since then has nothing to do.
+inline constexpr char kJobSince[] = "REGATTA_JOB_SINCE";
+absl::StatusOr<std::optional<double>> ReadJobSince(const Getenv& getenv);
 
 // A variable without the blanks around it; an empty one is an unset one.
 std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name);

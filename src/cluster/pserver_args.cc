@@ -77,6 +77,7 @@ void AddOptions(CLI::App& app, Flags& flags, PserverArgs& args) {
                       "may be replaced by another that is started there (",
                       kDefaultLease, "; REGATTA_LEASE_SECONDS)"))
       ->check(CLI::Range(kLeastLease, kMostLease))
+      ->check(base::NotNan)
       ->type_name("S");
   app.add_option("--log_dir", args.log_dir, "write log files there, not only to stderr")->type_name("DIR");
   app.add_option("--metrics_port", args.metrics_port,
@@ -149,6 +150,12 @@ absl::StatusOr<PserverArgs> ParsePserverArgs(int argc, const char* const* argv, 
   if (!flags.from_environment && dashes != end) return Unexpected(app, "--");
   RETURN_IF_ERROR(flags.from_environment ? TakeRole(flags, getenv, args) : TakeFlags(flags, getenv, args));
   if (args.data_dir.empty()) args.data_dir = ReadDataDir(getenv);
+  for (const char* of_it : {"--log_limit", "--lease_seconds"}) {
+    if (args.data_dir.empty() && app.count(of_it) > 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat(of_it, " is about the log in --data_dir (REGATTA_DATA_DIR), which is not given"));
+  }
+  ASSIGN_OR_RETURN(args.since, ReadJobSince(getenv));
   if (!args.log_limit.has_value()) {
     ASSIGN_OR_RETURN(args.log_limit, ReadLogLimit(getenv));
   }

@@ -86,6 +86,10 @@ TEST(PserverArgs, WrongOnesSayWhatToDo) {
   EXPECT_THAT(ErrorOf({"--host=a b"}), HasSubstr("--host"));
   EXPECT_THAT(ErrorOf({"--log_limit=0"}), HasSubstr("--log_limit"));
   EXPECT_THAT(ErrorOf({"--lease_seconds=0"}), HasSubstr("--lease_seconds"));
+  EXPECT_THAT(ErrorOf({"--data_dir=d", "--lease_seconds=nan"}), HasSubstr("--lease_seconds"));
+  EXPECT_THAT(ErrorOf({"--lease_seconds=5"}), AllOf(HasSubstr("--lease_seconds"), HasSubstr("--data_dir")));
+  EXPECT_THAT(ErrorOf({"--log_limit=5"}), AllOf(HasSubstr("--log_limit"), HasSubstr("--data_dir")));
+  EXPECT_THAT(ErrorOf({}, {{"REGATTA_JOB_SINCE", "nan"}}), HasSubstr("REGATTA_JOB_SINCE=nan"));
   EXPECT_THAT(ErrorOf({}, {{"REGATTA_LEASE_SECONDS", "soon"}}), HasSubstr("REGATTA_LEASE_SECONDS=soon"));
   EXPECT_EQ(Parse({}, {{"REGATTA_LEASE_SECONDS", "2.5"}})->lease, 2.5);
   EXPECT_EQ(Parse({})->lease, 10);

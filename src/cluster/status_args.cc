@@ -46,6 +46,7 @@ absl::StatusOr<StatusArgs> ParseStatusArgs(int argc, const char* const* argv, co
   app.add_flag("--json", json, "print JSON");
   app.add_option("--timeout", timeout, "seconds to wait for an answer")
       ->check(CLI::Range(0.01, 3600.0))
+      ->check(base::NotNan)
       ->capture_default_str()
       ->type_name("SECONDS");
   app.add_flag("--insecure", insecure,

@@ -234,6 +234,49 @@ TEST(Return, AJobWhoseWorkersGaveUpGoesOnWhenAllAreStartedAgain) {
   EXPECT_FALSE((*worker)->standing().returns());
 }
 
+// A launcher that starts killed servers again tells them since when: they neither begin the job anew nor wait for it.
+TEST(Return, AServerThatIsStartedAgainForAJobThatIsDoneEnds) {
+  const table::TestFolder folder;
+  const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};
+  const auto now = [] {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  };
+  server::ServerOptions options{.listen = {"127.0.0.1:0"}, .workers = 1, .data_dir = data_dirs[0]};
+  options.since = now();
+  {
+    KeptServers servers(data_dirs);
+    TrainAWhile(servers, absl::OkStatus());
+    for (const absl::Status& end : servers.Wait()) EXPECT_EQ(end, absl::OkStatus());
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto done = server::PsServer::Start(options);
+    ASSERT_TRUE(done.ok()) << done.status();
+    EXPECT_EQ(*done, nullptr);
+  }
+  options.since = now();
+  const auto later = server::PsServer::Start(options);
+  ASSERT_TRUE(later.ok()) << later.status();
+  EXPECT_NE(*later, nullptr) << "another job, which begins anew";
+}
+
+TEST(Return, AServerThatKnowsItsPlaceRefusesTheFolderOfAnother) {
+  const table::TestFolder folder;
+  const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};
+  {
+    KeptServers servers(data_dirs);
+    TrainAWhile(servers, absl::ResourceExhaustedError("no room"));
+    servers.Wait();
+  }
+  server::ServerOptions options{.listen = {"127.0.0.1:0"}, .workers = 1, .data_dir = data_dirs[1]};
+  options.place = server::ServerPlace{0, 2};
+  const absl::Status refused = server::PsServer::Start(options).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  for (const std::string& part : {data_dirs[1], std::string("server 1"), std::string("server 0")})
+    EXPECT_NE(refused.message().find(part), std::string::npos) << refused;
+  options.place = server::ServerPlace{1, 2};
+  EXPECT_TRUE(server::PsServer::Start(options).ok());
+}
+
 // What was not exchanged is lost with the worker, and learnt again.
 TEST(Return, GeoGoesOnAfterItsLastExchange) {
   const table::TestFolder folder;

@@ -1,6 +1,8 @@
 #include "launch/job_plan.h"
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cluster/environment.h"
 
 namespace regatta::launch {
 namespace {
@@ -39,8 +41,10 @@ PlannedProcess Server(const LaunchArgs& args, const std::vector<Endpoint>& serve
   process.environment.emplace_back("POD_IP", own.host);
   process.environment.emplace_back("PADDLE_PORT", std::to_string(own.port));
   process.environment.emplace_back("PADDLE_PSERVER_ID", std::to_string(index));
-  if (!args.data_dir.empty())
+  if (!args.data_dir.empty()) {
     process.environment.emplace_back("REGATTA_DATA_DIR", absl::StrCat(args.data_dir, "/server.", index));
+    process.environment.emplace_back(cluster::kJobSince, absl::StrFormat("%.6f", args.since));
+  }
   return process;
 }
 

@@ -125,6 +125,7 @@ void AddOptions(CLI::App& app, LaunchArgs& args, Texts& texts) {
       ->type_name("DIR");
   app.add_option("--grace", args.grace, "seconds that a process gets to save and end before it is killed")
       ->check(CLI::Range(0.0, 86'400.0))
+      ->check(base::NotNan)
       ->capture_default_str()
       ->type_name("SECONDS");
   app.add_option("--max_restarts", args.max_restarts,

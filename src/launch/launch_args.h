@@ -27,6 +27,7 @@ struct LaunchArgs {
   double grace = 30;  // seconds that a process gets to end by itself
   // A process that is killed is started again, so many times over the life of the job; 0 = it ends the job.
   int max_restarts = 0;
+  double since = 0;      // when the launcher began, in seconds since 1970
   std::string data_dir;  // server N logs what it acknowledges in data_dir/server.N; "" = nowhere
   // Of server 0; the others count on from it, servers before workers. 0 = each chooses a free one; absent = none.
   std::optional<int> metrics_port;

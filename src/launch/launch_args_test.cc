@@ -66,7 +66,8 @@ TEST(LaunchArgs, WrongOnesSayWhatToType) {
   EXPECT_THAT(ErrorOf({"--server_num=1", "--", "train"}), HasSubstr("--worker_num=N"));
   EXPECT_THAT(ErrorOf({"--server_num=1", "--worker_num=1"}), HasSubstr("-- train -m config.yaml"));
   EXPECT_THAT(ErrorOf({"--server_num=1", "--worker_num=1"}, Flavour::kFleetrun), HasSubstr("fleetrun: nothing to run"));
-  for (const char* flag : {"--server_num=0", "--server_num=x", "--worker_num=-1", "--worker_num=5000", "--grace=-1"})
+  for (const char* flag :
+       {"--server_num=0", "--server_num=x", "--worker_num=-1", "--worker_num=5000", "--grace=-1", "--grace=nan"})
     EXPECT_THAT(ErrorOf({"--server_num=1", "--worker_num=1", flag, "--", "x"}), HasSubstr("--help")) << flag;
   EXPECT_THAT(ErrorOf({"--server_nun=1", "--worker_num=1", "--", "x"}), HasSubstr("did you mean --server_num?"));
 }

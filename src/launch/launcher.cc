@@ -1,5 +1,6 @@
 #include "launch/launcher.h"
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
@@ -104,6 +105,7 @@ int Launch(Flavour flavour, int argc, const char* const* argv, const ReadWorkerL
     std::fputs(args->help.c_str(), stdout);
     return kDone;
   }
+  args->since = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const cluster::Getenv getenv = cluster::ProcessEnvironment();
   const absl::StatusOr<cluster::Access> access = cluster::ReadAccess(getenv, args->access);
   if (!access.ok()) return Fail(flavour, access.status(), kUsage);

@@ -26,6 +26,7 @@ constexpr int kLastLines = 20;
 constexpr milliseconds kStreamPeriod(50);
 constexpr milliseconds kKillPatience(10'000);     // a process in an uninterruptible wait dies late
 constexpr milliseconds kLeftoverPatience(2'000);  // what a process left running behind it
+constexpr milliseconds kSettle(3'000);            // for workers that end by themselves when the job is done
 constexpr size_t kShownProcesses = 32;
 
 std::string Seconds(milliseconds time) { return absl::StrCat(static_cast<double>(time.count()) / 1000, " s"); }
@@ -81,6 +82,7 @@ absl::Status Supervisor::Start(Child& child) {
       launch::Start({options_.command, EnvironmentFor(child.planned), child.planned.log, /*keep_log=*/child.started});
   if (!pid.ok()) return base::Annotate(pid.status(), child.planned.Name());
   child.pid = *pid;
+  child.again = child.started;
   child.running = child.started = true;
   return absl::OkStatus();
 }
@@ -177,8 +179,9 @@ void Supervisor::Reap() {
 void Supervisor::OnExit(Child& child, int status) {
   const bool expected = stage_ != Stage::kRunning && stage_ != Stage::kServersFinish;
   const bool worker = child.planned.role == Role::kWorker;
-  if (!worker && ExitCodeOf(status) == 0) served_ = true;
-  if (worker && served_ && options_.restarts_workers && WIFSIGNALED(status) && !expected) {
+  if (!worker && ExitCodeOf(status) == 0 && !served_.has_value()) served_ = Clock::now();
+  if (child.needless) return;
+  if (worker && served_.has_value() && options_.restarts_workers && WIFSIGNALED(status) && !expected) {
     Say(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status),
                      " when the job was done; it is not started again"));
     return;
@@ -214,7 +217,19 @@ void Supervisor::Stop(int exit_code) {
   Enter(Running(Role::kWorker) > 0 ? Stage::kEndingWorkers : Stage::kEndingServers);
 }
 
+void Supervisor::EndNeedless() {
+  if (!served_.has_value() || Clock::now() - *served_ < kSettle) return;
+  for (Child& child : children_) {
+    if (!child.running || !child.again || child.needless || child.planned.role != Role::kWorker) continue;
+    Say(absl::StrCat("the job is done; ending ", child.planned.Name(), " (pid ", child.pid,
+                     "), which was started again for it"));
+    child.needless = true;
+    SignalGroup(child.pid, SIGTERM);
+  }
+}
+
 void Supervisor::Advance() {
+  if (stage_ == Stage::kRunning) EndNeedless();
   const bool late = Clock::now() >= deadline_;
   const int workers = Running(Role::kWorker);
   if (stage_ == Stage::kRunning && workers == 0 && workers_here_ == WorkersHere::kAll) {

@@ -1,6 +1,7 @@
 // Starts the processes of a plan and watches over them to the end:
 //   all workers end well      the servers get the grace time to end by themselves, then they are ended
 //   one is killed             it is started again while restarts are left; a worker only where it can go on
+//   a worker is killed        when the job is done, which a server's good end tells: it is not missed
 //   a worker is killed        where the configuration lets the job shrink, the others go on without it; not worker 0
 //   one fails                 it is named with the last lines of its log, the others are ended
 //   Ctrl+C, SIGTERM, SIGHUP   all are ended; a second signal kills them at once
@@ -50,7 +51,9 @@ class Supervisor {
     PlannedProcess planned;
     pid_t pid = 0;
     bool running = false;
-    bool started = false;  // at least once
+    bool started = false;   // at least once
+    bool again = false;     // at least twice
+    bool needless = false;  // it was told to end because the job is done
   };
   enum class Stage : uint8_t {
     kRunning,
@@ -77,6 +80,8 @@ class Supervisor {
   void Reap();
   void OnExit(Child& child, int status);
   void OnSignal(int number);
+  // Ends workers that were started again for a job that is done: they wait for servers that have ended.
+  void EndNeedless();
   // Moves to the next stage where its time or its condition has come.
   void Advance();
   void Enter(Stage stage);
@@ -102,7 +107,7 @@ class Supervisor {
   Clock::time_point deadline_ = Clock::time_point::max();
   int exit_code_ = 0;
   int restarts_ = 0;
-  bool served_ = false;  // a server has ended well: all workers were done
+  std::optional<Clock::time_point> served_;  // when a server ended well: all workers were done
 };
 
 }  // namespace regatta::launch

@@ -4,6 +4,7 @@
 #include <grpcpp/support/slice.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "base/failpoint.h"
@@ -29,12 +30,13 @@ absl::Status AsDamage(const std::string& what) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& data_dir, const LeaseOptions& options) {
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& data_dir, const LeaseOptions& options,
+                                                       double since) {
   ASSIGN_OR_RETURN(auto lease, Lease::Acquire(data_dir, options));
   const std::string folder = lease->folder();
   std::unique_ptr<Journal> journal(new Journal(std::move(lease)));
   RETURN_IF_ERROR(journal->OpenJob());
-  if (!journal->entries_.empty() && journal->entries_.back().ended()) {
+  if (journal->ended() && journal->entries_.back().ended_at() < since) {
     LOG(INFO) << data_dir << " holds a job that has ended; it begins anew";
     journal->job_.reset();
     journal->entries_.clear();
@@ -169,6 +171,7 @@ absl::StatusOr<uint64_t> Journal::Log(int lane, const Identity& worker, const gr
 absl::Status Journal::End() {
   ps::JournalEntry entry;
   entry.set_ended(true);
+  entry.set_ended_at(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   RETURN_IF_ERROR(Write(entry));
   for (const auto& lane : lanes_)
     if (lane != nullptr) RETURN_IF_ERROR(lane->DropThrough(lane->last_index()));

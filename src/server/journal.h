@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,14 +31,18 @@ enum class Ack : uint8_t {
 
 class Journal {
  public:
-  // Takes `data_dir` (lease.h) and reads what was written of the job; a job that has ended is forgotten.
-  // FAILED_PRECONDITION where another process has it.
-  static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& data_dir, const LeaseOptions& lease = {});
+  // Takes `data_dir` (lease.h) and reads what was written of the job; a job that has ended before `since` (seconds
+  // since 1970) is forgotten. FAILED_PRECONDITION where another process has it.
+  static constexpr double kAlways = std::numeric_limits<double>::infinity();
+  static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& data_dir, const LeaseOptions& lease = {},
+                                                       double since = kAlways);
 
   const std::string& data_dir() const { return lease_->data_dir(); }
   const std::string& folder() const { return lease_->folder(); }  // where its files are
   // Whether the data_dir is still this server's. Asked before anything is answered.
   absl::Status Held() const { return lease_->Check(); }
+  // Whether the job has ended, and was not forgotten: there is nothing to serve.
+  bool ended() const { return !entries_.empty() && entries_.back().ended(); }
   // In their order, from where all that was known was told last; the first is the job. Empty: there is none.
   const std::vector<ps::JournalEntry>& entries() const { return entries_; }
 

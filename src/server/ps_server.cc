@@ -36,6 +36,16 @@ void LimitPeers(grpc::ServerBuilder& builder, int workers) {
   builder.SetResourceQuota(quota);
 }
 
+// Of a server that knows its place: the folder's may be another's.
+absl::Status CheckPlace(const Journal& journal, const std::optional<ServerPlace>& place) {
+  if (!place.has_value() || journal.entries().empty()) return absl::OkStatus();
+  const uint32_t server = journal.entries().front().job().server();
+  if (server == static_cast<uint32_t>(place->server)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(journal.data_dir(), " is the data_dir of server ", server,
+                                                    " of a job, and this is server ", place->server,
+                                                    "; start every server on the data_dir that it had"));
+}
+
 std::string HostOf(const std::string& endpoint) { return endpoint.substr(0, endpoint.rfind(':')); }
 
 }  // namespace
@@ -44,7 +54,12 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& o
   if (options.credentials != nullptr) RETURN_IF_ERROR(wire::CheckCertificate(*options.credentials));
   std::unique_ptr<Journal> journal;
   if (!options.data_dir.empty()) {
-    ASSIGN_OR_RETURN(journal, Journal::Open(options.data_dir, options.lease));
+    ASSIGN_OR_RETURN(journal, Journal::Open(options.data_dir, options.lease, options.since));
+    if (journal->ended()) {
+      LOG(INFO) << "the job in " << options.data_dir << " is done";
+      return nullptr;
+    }
+    RETURN_IF_ERROR(CheckPlace(*journal, options.place));
   }
   const bool returns = journal != nullptr && !journal->entries().empty();
   std::unique_ptr<PsServer> server(new PsServer(options, std::move(journal)));

@@ -22,6 +22,7 @@ struct ServerOptions {
   std::string load = {};            // a save to start from; "" = none
   std::string data_dir = {};        // where it logs what it acknowledges; "" = nowhere
   LeaseOptions lease = {};          // of it
+  double since = Journal::kAlways;  // a job in it that has ended since then (seconds since 1970) is not begun anew
   KeeperOptions keeper = {};
   std::optional<ServerPlace> place = {};             // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
@@ -32,8 +33,8 @@ struct ServerOptions {
 
 class PsServer {
  public:
-  // Loads, or goes on with the job in data_dir, then listens. FAILED_PRECONDITION names the endpoint that cannot be
-  // listened on, or the server that has data_dir.
+  // Loads, or goes on with the job in data_dir, then listens; null where that job is done and nothing is to be served.
+  // FAILED_PRECONDITION names the endpoint that cannot be listened on, or the server that has data_dir or had it.
   static absl::StatusOr<std::unique_ptr<PsServer>> Start(const ServerOptions& options);
   ~PsServer();
 

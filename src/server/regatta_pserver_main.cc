@@ -134,6 +134,7 @@ int Main(int argc, char** argv) {
   options.load = args->load;
   options.data_dir = args->data_dir;
   options.lease.length = std::chrono::duration<double>(*args->lease);
+  if (args->since.has_value()) options.since = *args->since;
   options.keeper.log_bytes = static_cast<uint64_t>(*args->log_limit) << 20;
   options.credentials = args->spec.credentials;
   if (!args->spec.servers.empty())
@@ -154,6 +155,7 @@ int Main(int argc, char** argv) {
   RaiseFileLimit();
   auto listening = PsServer::Start(options);
   if (!listening.ok()) return Fail(listening.status(), absl::IsUnavailable(listening.status()) ? kFailed : kUsage);
+  if (*listening == nullptr) return kDone;
   server = *std::move(listening);
   serving = running = server.get();
   HandleSignals();

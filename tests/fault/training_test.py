@@ -2,7 +2,7 @@
 import random
 import unittest
 
-from training_trials import SHAPES, training, training_geo, training_workers
+from training_trials import SHAPES, training, training_end, training_geo, training_workers
 
 
 class TrainingTest(unittest.TestCase):
@@ -20,6 +20,9 @@ class TrainingTest(unittest.TestCase):
 
     def test_workers_of_geo_come_back_and_no_row_is_missing(self):
         self.assertGreaterEqual(training_geo(random.Random(6), 3)["kills"], 3)
+
+    def test_a_job_whose_processes_are_killed_when_it_is_done_is_done(self):
+        self.assertGreaterEqual(training_end(random.Random(7), 1)["ends"], 1)
 
 
 if __name__ == "__main__":

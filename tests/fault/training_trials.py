@@ -50,6 +50,14 @@ class Training:
                 raise Fault(f"the job does not say '{words}': {process.log()[-1500:]}")
             time.sleep(0.01)
 
+    def server_says(self, process, save, words):
+        """Until the first server has said so, or the job has ended."""
+        log, end = self.ground.folder / f"log_{save}" / "serverlog.0", time.monotonic() + PATIENCE
+        while process.running() and words not in log.read_text():
+            if time.monotonic() > end:
+                raise Fault(f"server 0 does not say '{words}': {log.read_text()[-1500:]}")
+            time.sleep(0.002)
+
     def starts(self, process, role):
         """The process ids of all that were started, by name; the last one is there now."""
         pids = {}
@@ -120,6 +128,45 @@ def training(rng, cycles, roles=("server",), shape=SHAPES[0], same=bytes):
             if same(job.dump(save)) != expected:
                 raise Fault(f"after {kills} kills the save is another")
             count.add({"jobs": 1, "kills": kills})
+    return count
+
+
+def training_end(rng, cycles):
+    """Processes of a training job are killed in the moments around its end: it ends well, with the undisturbed bytes, and
+    trains no epoch twice."""
+    count = Count()
+    with Ground() as ground:
+        job = Training(ground)
+        shape = ("-o", "runner.epochs=2")
+        straight = job.launch("straight", *shape)
+        if straight.ends() != 0:
+            raise Fault(f"the undisturbed job: {straight.log()[-1500:]}")
+        expected = job.dump("straight")
+        whom = (("worker 0", "worker 1"), ("worker 0", "worker 1", "server 0", "server 1"), ("server 0", "server 1"),
+                ("worker 1", "server 0"), ("worker 1",), ("worker 0",))
+        while count.get("kills", 0) < cycles:
+            save = f"ended{count.get('jobs', 0)}"
+            process = job.launch(save, *shape)
+            job.says(process, "epoch: 1 done")
+            if rng.random() < 0.3:
+                time.sleep(rng.uniform(0, 0.3))
+            else:
+                job.server_says(process, save, rng.choice(["worker 0 is done", "worker 1 is done", "all workers are done"]))
+            pids = {**job.starts(process, "worker"), **job.starts(process, "server")}
+            kills = 0
+            for name in whom[count.get("jobs", 0) % len(whom)]:
+                try:
+                    os.kill(pids[name][-1], 9)
+                    kills += 1
+                except ProcessLookupError:
+                    pass
+            if process.ends() != 0:
+                raise Fault(f"the job failed: {process.log()[-3000:]}")
+            if process.log().count("epoch: 0 done") != 1:
+                raise Fault(f"an epoch was trained again: {process.log()[-3000:]}")
+            if job.dump(save) != expected:
+                raise Fault(f"after {kills} kills at the end the save is another")
+            count.add({"jobs": 1, "kills": kills, "ends": 1})
     return count
 
 

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from ground import PATIENCE, SOURCE, TOOLS, Count, Fault, Ground, Ledger, Proxy, Server
-from training_trials import disk_full_save, training, training_geo, training_workers
+from training_trials import disk_full_save, training, training_end, training_geo, training_workers
 
 
 class Job:
@@ -531,5 +531,5 @@ def spoiled(rng, cycles):
 
 TRIALS = {trial.__name__: trial
           for trial in (kill, connecting, kill_sync, kill_large, worker_kill, worker_half, failpoint, end, asleep, cut, delay, garble,
-                        training, training_workers, training_geo, damage, spoiled, disk_full,
+                        training, training_workers, training_geo, training_end, damage, spoiled, disk_full,
                         disk_full_save)}
