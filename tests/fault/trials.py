@@ -211,7 +211,7 @@ def crash(job, spec):
     server = job.servers[0]
     server.kill()
     server.start(spec, wait=False)
-    end = time.monotonic() + 15
+    end = time.monotonic() + PATIENCE / 8
     while server.process.running() and time.monotonic() < end:
         time.sleep(0.005)
     if not server.process.running() and server.process.popen.returncode != -9:
