@@ -254,10 +254,14 @@ absl::Status LaneSession::CheckSections(const wire::FrameReader& frame) const {
     return absl::InvalidArgumentError("the request has more sections than the job has tables");
   if (!ps::Precision_IsValid(frame.header().precision()))
     return absl::InvalidArgumentError(absl::StrCat("there is no precision ", frame.header().precision()));
+  std::vector<bool> seen(static_cast<size_t>(job_.sparse_tables()));
   for (const ps::Section& section : frame.header().sections()) {
     keys += section.keys();
-    if (section.table() >= static_cast<uint32_t>(job_.sparse_tables()))
+    if (section.table() >= seen.size())
       return absl::InvalidArgumentError(absl::StrCat("there is no table ", section.table()));
+    if (seen[section.table()])
+      return absl::InvalidArgumentError(absl::StrCat("table ", section.table(), " comes twice in a request"));
+    seen[section.table()] = true;
   }
   if (keys > wire::kMaxKeysAFrame)
     return absl::ResourceExhaustedError(absl::StrCat(keys, " keys in a request; the limit is ", wire::kMaxKeysAFrame));
@@ -267,12 +271,12 @@ absl::Status LaneSession::CheckSections(const wire::FrameReader& frame) const {
 // All keys of a push are looked at before any is used: it is applied whole or not at all. Of a pull the ends are
 // enough: the table's walk refuses shards that descend, and a walk that fails has changed nothing.
 absl::Status LaneSession::ReadKeys(wire::FrameReader& frame, const ps::Section& section, KeyCheck check,
-                                   std::vector<base::Key>& keys) const {
+                                   base::RawVector<base::Key>& keys) const {
   const size_t first = keys.size();
   const size_t key_bytes = section.key_bytes() == 0 ? sizeof(base::Key) : section.key_bytes();
   keys.resize(first + section.keys());
   RETURN_IF_ERROR(wire::ReadKeys(frame, key_bytes, std::span(keys).subspan(first)));
-  int64_t least = shards_.begin;
+  int64_t least = first == 0 ? shards_.begin : base::ShardOf(keys[first - 1]);
   const size_t stride = check == KeyCheck::kAll ? 1 : std::max<size_t>(section.keys(), 2) - 1;
   for (size_t i = first; i < keys.size(); i += stride) {
     const int64_t shard = base::ShardOf(keys[i]);
@@ -293,7 +297,7 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
   size_t bytes = 0;
   uint64_t keys = 0;
   for (const ps::Section& section : header.sections()) {
-    std::vector<base::Key>& table_keys = keys_[section.table()];
+    base::RawVector<base::Key>& table_keys = keys_[section.table()];
     table_keys.clear();
     RETURN_IF_ERROR(ReadKeys(frame, section, KeyCheck::kEnds, table_keys));
     bytes += size_t{section.keys()} * static_cast<size_t>(job_.sparse(section.table()).pull_width()) *
@@ -310,7 +314,7 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
   const base::StepKind kind = header.kind() == ps::TRAIN ? base::StepKind::kTrain : base::StepKind::kInfer;
   for (const ps::Section& section : header.sections()) {
     const table::SparseTable& table = job_.sparse(section.table());
-    const std::vector<base::Key>& table_keys = keys_[section.table()];
+    const base::RawVector<base::Key>& table_keys = keys_[section.table()];
     if (table_keys.empty()) continue;
     const int width = table.pull_width();
     const size_t floats = table_keys.size() * static_cast<size_t>(width);
@@ -518,11 +522,11 @@ LaneSession::Reply LaneSession::LoadRows(wire::FrameReader& frame) {
   if (section.width() != static_cast<uint32_t>(table.row_width()))
     return absl::InvalidArgumentError(absl::StrCat("rows of ", section.width(), " floats for table ",
                                                    table.config().name, ", whose rows have ", table.row_width()));
-  std::vector<base::Key> keys;
+  base::RawVector<base::Key> keys;
   RETURN_IF_ERROR(ReadKeys(frame, section, KeyCheck::kAll, keys));
   const size_t floats = keys.size() * section.width();
   if (frame.body_left() != floats * sizeof(float)) return absl::InvalidArgumentError("rows are missing");
-  std::vector<float> rows(floats);
+  base::RawVector<float> rows(floats);
   RETURN_IF_ERROR(frame.Read(rows.data(), floats * sizeof(float)));
   RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(table.Load(header.shard(), keys, rows));

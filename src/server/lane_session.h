@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/raw_vector.h"
 #include "base/status.h"
 #include "server/hosted_job.h"
 #include "server/model_reader.h"
@@ -56,7 +57,7 @@ class LaneSession {
   absl::Status CheckSections(const wire::FrameReader& frame) const;
   enum class KeyCheck { kAll, kEnds };
   absl::Status ReadKeys(wire::FrameReader& frame, const ps::Section& section, KeyCheck check,
-                        std::vector<base::Key>& keys) const;
+                        base::RawVector<base::Key>& keys) const;
   absl::Status AppendSections(wire::FrameReader& frame, int (table::SparseTable::*width)() const);
   absl::Status ApplyPart();
   absl::Status ReadBlock(wire::FrameReader& frame);
@@ -73,13 +74,13 @@ class LaneSession {
   const Cancelled cancelled_;
   const wire::Range shards_;  // of a sparse lane
   const ModelReader reader_;
-  std::vector<std::vector<base::Key>> keys_;   // a table each, reused
-  std::vector<float> rows_;                    // on their way to 16 bits, reused
-  StepPart part_;                              // of a push, reused where the mode applies it at once
-  bool part_open_ = false;                     // more frames of it are to come
-  uint64_t part_id_ = 0;                       // of its last frame so far
-  const grpc::ByteBuffer* request_ = nullptr;  // the one that is being answered
-  uint64_t repeated_ = 0;                      // the log's record of it; 0 = it comes from the worker
+  std::vector<base::RawVector<base::Key>> keys_;  // a table each, reused
+  base::RawVector<float> rows_;                   // on their way to 16 bits, reused
+  StepPart part_;                                 // of a push, reused where the mode applies it at once
+  bool part_open_ = false;                        // more frames of it are to come
+  uint64_t part_id_ = 0;                          // of its last frame so far
+  const grpc::ByteBuffer* request_ = nullptr;     // the one that is being answered
+  uint64_t repeated_ = 0;                         // the log's record of it; 0 = it comes from the worker
 
   // When steps were pulled, in updates of the lane; step s stands at s % kPulled. A worker has fewer under way.
   static constexpr size_t kPulled = 64;

@@ -8,7 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace regatta;
-  static const std::unique_ptr<server::HostedJob> job = server::SmallJob();
+  static const std::unique_ptr<server::HostedJob> job = server::SmallJob(server::Mode::kAsync, 1, 2);
   if (size < 1) return 0;
   server::LaneSession session(*job, server::kFirstWorker, data[0] & 1);
   // Two requests over one session, cut where the second byte says.
@@ -20,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     wire::FrameSeal().Check(request).IgnoreError();
     session.Answer(request);
   }
-  if (job->rows() > 10'000) job->sparse(0).Clear();
+  if (job->rows() > 10'000)
+    for (int table = 0; table < job->sparse_tables(); ++table) job->sparse(table).Clear();
   return 0;
 }

@@ -1,6 +1,7 @@
 // Requests that a lane must refuse, and what they must leave alone.
 #include "server/lane_session.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/grouped_keys.h"
@@ -18,7 +19,7 @@ struct Answered {
 class LaneSessionTest : public testing::Test {
  protected:
   Answered Ask(ps::FrameHeader header, const std::string& body, int lane = 0) {
-    header.set_id(5);
+    header.set_id(++id_);
     wire::FrameWriter writer(header, body.size());
     writer.Append(body.data(), body.size());
     grpc::ByteBuffer request = writer.Finish();
@@ -26,7 +27,7 @@ class LaneSessionTest : public testing::Test {
     grpc::ByteBuffer reply = session.Answer(request);
     wire::FrameReader frame(reply);
     EXPECT_EQ(frame.Open(), absl::OkStatus());
-    EXPECT_EQ(frame.header().id(), 5u);
+    EXPECT_EQ(frame.header().id(), id_);
     return {frame.header().code(), frame.header().message(), frame.body_left()};
   }
   static ps::FrameHeader Sections(ps::Verb verb, uint32_t table, uint32_t keys, uint32_t width) {
@@ -47,6 +48,7 @@ class LaneSessionTest : public testing::Test {
 
   std::unique_ptr<HostedJob> job_ = SmallJob();
   const base::GroupedKeys keys_{{1, 2, 3, 4}};
+  uint64_t id_ = 0;
 };
 
 constexpr int kInvalid = static_cast<int>(absl::StatusCode::kInvalidArgument);
@@ -105,6 +107,49 @@ TEST_F(LaneSessionTest, RefusesWhatDoesNotAddUp) {
   EXPECT_EQ(Ask(read, "", 1).code, kInvalid) << "no such array";
   EXPECT_EQ(job_->rows(), 0u) << "nothing of it was applied";
   EXPECT_EQ(job_->traffic().refused.value(), 11u);
+}
+
+// What is written for a section is measured by the section: two of one table would share their keys.
+TEST_F(LaneSessionTest, RefusesATableThatComesTwice) {
+  job_ = SmallJob(Mode::kAsync, 1, 2);
+  for (const ps::Verb verb : {ps::PULL, ps::PUSH, ps::ADD}) {
+    const size_t floats = verb == ps::PULL ? 0 : kSmallDim;
+    ps::FrameHeader twice = Sections(verb, 0, 1, kSmallDim);
+    *twice.add_sections() = Sections(verb, 0, 4, kSmallDim).sections(0);
+    const Answered refused = Ask(twice, Bytes({keys_.keys()[0]}, floats) + Bytes(keys_.keys(), 4 * floats));
+    EXPECT_EQ(refused.code, kInvalid) << ps::Verb_Name(verb);
+    EXPECT_EQ(refused.message, "table 0 comes twice in a request") << ps::Verb_Name(verb);
+    ps::FrameHeader both = twice;
+    both.mutable_sections(1)->set_table(1);
+    const Answered taken = Ask(both, Bytes({keys_.keys()[0]}, floats) + Bytes(keys_.keys(), 4 * floats));
+    EXPECT_EQ(taken.code, 0) << ps::Verb_Name(verb) << ": " << taken.message;
+  }
+  EXPECT_EQ(job_->rows(), 5u);
+}
+
+// The frames of a push are one request: their keys ascend from one to the next, too.
+TEST_F(LaneSessionTest, RefusesAPushWhoseFramesDescend) {
+  const auto frame = [&](uint64_t id, base::Key key, bool more) {
+    ps::FrameHeader header = Sections(ps::PUSH, 0, 1, kSmallDim);
+    header.set_id(id);
+    header.set_more(more);
+    const std::string body = Bytes({key}, kSmallDim);
+    wire::FrameWriter writer(header, body.size());
+    writer.Append(body.data(), body.size());
+    return writer.Finish();
+  };
+  job_ = SmallJob(Mode::kSync);
+  LaneSession session(*job_, kFirstWorker, 0);
+  const auto refusal = [&](grpc::ByteBuffer request) {
+    grpc::ByteBuffer reply = session.Answer(request);
+    wire::FrameReader answer(reply);
+    EXPECT_EQ(answer.Open(), absl::OkStatus());
+    return answer.header().message();
+  };
+  ASSERT_GT(base::ShardOf(keys_.keys()[3]), base::ShardOf(keys_.keys()[0]));
+  EXPECT_EQ(refusal(frame(7, keys_.keys()[3], true)), "");
+  EXPECT_THAT(refusal(frame(8, keys_.keys()[0], false)),
+              testing::HasSubstr("a lane's keys are its own, grouped by shard"));
 }
 
 TEST_F(LaneSessionTest, ServesNobodyWhoHasLeft) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/key.h"
+#include "base/raw_vector.h"
 #include "base/step.h"
 
 namespace regatta::server {
@@ -13,8 +14,8 @@ namespace regatta::server {
 struct TablePart {
   int table = 0;
   int width = 0;
-  std::vector<base::Key> keys;  // grouped by virtual shard, shards ascending
-  std::vector<float> rows;      // width floats a key
+  base::RawVector<base::Key> keys;  // grouped by virtual shard, shards ascending
+  base::RawVector<float> rows;      // width floats a key
 
   base::TableGrads View() const {
     base::TableGrads view;

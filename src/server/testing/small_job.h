@@ -1,4 +1,4 @@
-// A job of one server with one small table and its first worker here, for tests and fuzzing of what a lane serves.
+// A job of one server with small tables (one, unless said otherwise) and its first worker here, for tests and fuzzing of what a lane serves.
 #pragma once
 
 #include <glog/logging.h>
@@ -13,7 +13,7 @@ inline constexpr int kSmallDim = 3;
 inline constexpr int kSmallDense = 5;
 inline const Identity kFirstWorker{0, 1, "here"};
 
-inline std::unique_ptr<HostedJob> SmallJob(Mode mode = Mode::kAsync, int workers = 1) {
+inline std::unique_ptr<HostedJob> SmallJob(Mode mode = Mode::kAsync, int workers = 1, int tables = 1) {
   JobSpec spec;
   spec.mode = mode;
   spec.workers = workers;
@@ -21,7 +21,7 @@ inline std::unique_ptr<HostedJob> SmallJob(Mode mode = Mode::kAsync, int workers
   sparse.name = "t";
   sparse.dim = kSmallDim;
   sparse.rule.name = "sgd";
-  spec.tables.sparse.push_back(sparse);
+  for (; tables > 0; --tables, sparse.name += "t") spec.tables.sparse.push_back(sparse);
   spec.tables.dense.rule.name = "sgd";
   spec.tables.dense.parameters = {{"w", {kSmallDense}, {}}};
   auto job = HostedJob::Create(spec, 0);
