@@ -7,9 +7,9 @@ namespace regatta::comm {
 Async::Async(client::PsClient& client, int threads, uint64_t window, const std::optional<Resumed>& resumed)
     : client_(client),
       window_(window),
-      // Two steps of a lone thread are merged, too: a server's time goes to the dense parameters otherwise.
+      // A window's steps of a lone thread are merged, too: a server's time goes to the dense parameters otherwise.
       dense_(client,
-             {.merge = window == 0 ? 1 : std::max(static_cast<uint64_t>(threads), (window + 1) / 2),
+             {.merge = window == 0 ? 1 : std::max(static_cast<uint64_t>(threads), window),
               .window = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads),
               .fetch = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)},
              resumed) {

@@ -116,17 +116,18 @@ absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const Push
   if (options.samples == 0) {
     return absl::InvalidArgumentError(Named(config_) + ": push: the gradients are sums over 0 samples");
   }
-  base::MutexLock lock(mu_);
-  std::vector<float> clipped;
+  bool finite = true;
   for (const base::DenseGrad& grad : grads) {
     if (AllFinite(grad.values)) continue;
     if (options.nan_policy == NanPolicy::kAbort) return NonFiniteError(grad);
-    if (options.nan_policy == NanPolicy::kSkip) {
-      ++skipped_;
-      return absl::OkStatus();
-    }
-    clipped.resize(values_.size());
+    finite = false;
   }
+  base::MutexLock lock(mu_);
+  if (!finite && options.nan_policy == NanPolicy::kSkip) {
+    ++skipped_;
+    return absl::OkStatus();
+  }
+  std::vector<float> clipped(finite ? 0 : values_.size());
   const float learning_rate = static_cast<float>(schedule_.LearningRate(rule_->learning_rate(), options.step));
   for (const base::DenseGrad& grad : grads) {
     const float* values = grad.values.data();
