@@ -31,8 +31,8 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int
   if (current == nullptr) current = std::make_shared<Round>();
   const std::shared_ptr<Round> round = current;
   if (!round->complete) {
-    if (brought == Brought::kFailure && round->failure.ok())
-      round->failure = absl::AbortedError(absl::StrCat("worker ", rank, ": ", payload));
+    if (brought == Brought::kFailure)
+      round->failures[rank] = absl::AbortedError(absl::StrCat("worker ", rank, ": ", payload));
     round->payloads[rank] = std::move(payload);
     TryCompleteLocked(key, *round);
   }
@@ -54,14 +54,17 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int
     LOG(WARNING) << absl::StrFormat("'%s': waiting %.0f s for %s", name,
                                     std::chrono::duration<double>(now - start).count(), MissingLocked(*round));
   }
-  RETURN_IF_ERROR(round->failure);
+  RETURN_IF_ERROR(round->failure());
   return std::shared_ptr<const Payloads>(round, &round->payloads);
 }
 
 void Rendezvous::Forget(int rank) {
   base::MutexLock lock(mu_);
-  for (const auto& [key, round] : rounds_)
-    if (!round->complete) round->payloads.erase(rank);
+  for (const auto& [key, round] : rounds_) {
+    if (round->complete) continue;
+    round->payloads.erase(rank);
+    round->failures.erase(rank);
+  }
 }
 
 bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {
@@ -69,7 +72,7 @@ bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {
     if (!round.payloads.contains(rank) && roster_.Expected(rank)) return false;
   // After the look at everybody: one who was lost is not done without where the job ends with it.
   if (!roster_.failure().ok()) return false;
-  if (!round.failure.ok() || roster_.CanGoOnLater()) {
+  if (!round.failures.empty() || roster_.CanGoOnLater()) {
     round.complete = true;
     rounds_.erase(key);
     changed_.NotifyAll();

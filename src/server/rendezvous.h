@@ -55,7 +55,9 @@ class Rendezvous {
   struct Round {
     Payloads payloads;
     bool complete = false;
-    absl::Status failure = absl::OkStatus();
+    std::map<int, absl::Status> failures = {};  // that were brought, by rank
+
+    absl::Status failure() const { return failures.empty() ? absl::OkStatus() : failures.begin()->second; }
   };
   // Whether it is complete; then everybody who waits for it is told.
   bool TryCompleteLocked(const RoundKey& key, Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

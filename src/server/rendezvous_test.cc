@@ -127,6 +127,21 @@ TEST(Rendezvous, AFailureIsHeardByAllAndNotRemembered) {
   }
 }
 
+// The disk was full when it wrote; there is room when its successor does.
+TEST(Rendezvous, AFailureGoesWithTheProcessThatBroughtIt) {
+  Roster roster(2, LossPolicy::kAwait);
+  ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
+  ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
+  Rendezvous rendezvous(roster);
+  const auto killed = rendezvous.Meet(
+      0, "saved", 0, "full", {}, [] { return true; }, Brought::kFailure);
+  EXPECT_TRUE(absl::IsCancelled(killed.status())) << killed.status();
+  rendezvous.Forget(0);
+  std::thread other([&] { EXPECT_TRUE(rendezvous.Meet(1, "saved", 0, "", {}, Never).ok()); });
+  EXPECT_TRUE(rendezvous.Meet(0, "saved", 0, "", {}, Never).ok());
+  other.join();
+}
+
 // Where it comes back it is awaited there: what the others made of its absence is not what the job goes on with.
 TEST(Rendezvous, AMeetingWithoutOneThatGaveUpIsNotRememberedWhereItComesBack) {
   for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kShrink}) {
