@@ -207,8 +207,16 @@ absl::Status GrpcClient::Join() {
           Describe(reply.loaded()), "; start all servers from copies of one save, or from none"));
     replies.push_back(std::move(reply));
   }
+  job_id_ = replies.front().job_id();
   TakeStanding(replies);
   return absl::OkStatus();
+}
+
+// A server that came back with another job's folder knows by it that this worker is not its own.
+ps::WorkerId GrpcClient::JoinedWorker() const {
+  ps::WorkerId worker = options_.worker;
+  worker.set_job(job_id_);
+  return worker;
 }
 
 // Lanes that have nothing of the last pass yet have none of its batches. Without dense parameters only sync's steps go
@@ -246,7 +254,7 @@ absl::Status GrpcClient::OpenLanes() {
       const std::string& endpoint = ports[static_cast<size_t>(dense ? 0 : lane) % ports.size()];
       LaneOptions to;
       to.channel = wire::MakeChannel(endpoint, options_.credentials.get());
-      to.worker = options_.worker;
+      to.worker = JoinedWorker();
       to.index = lane;
       to.server = ServerName(server);
       to.durable = durable_[static_cast<size_t>(server)];
@@ -460,7 +468,7 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
                                                               const std::function<bool()>& cancelled,
                                                               std::optional<uint64_t> round, Brings brings) {
   ps::GatherRequest request;
-  *request.mutable_worker() = options_.worker;
+  *request.mutable_worker() = JoinedWorker();
   request.set_name(name);
   request.set_payload(payload);
   request.set_wants_all(reply == Reply::kPayloads);

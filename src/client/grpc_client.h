@@ -97,6 +97,7 @@ class GrpcClient final : public PsClient {
   absl::Status Prepare();
   absl::Status Join();
   void TakeStanding(const std::vector<ps::ConnectReply>& replies);
+  ps::WorkerId JoinedWorker() const;
   absl::Status OpenLanes();
   // A unary call to `server`, repeated while a durable one is away. The call sets its own deadline.
   template <typename Attempt>
@@ -126,6 +127,7 @@ class GrpcClient final : public PsClient {
   std::vector<std::unique_ptr<Absence>> absences_;  // the same
   std::vector<bool> durable_;                       // the same; true before it has said so: it may come back
   size_t joined_ = 0;                               // servers that have answered Connect
+  uint64_t job_id_ = 0;                             // once all have
   std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;
   std::vector<std::unique_ptr<LaneTraffic>> traffic_;      // a server each
   std::vector<std::vector<std::unique_ptr<Lane>>> lanes_;  // [server][lane]

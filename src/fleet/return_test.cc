@@ -163,10 +163,10 @@ TEST(Return, WithoutALogTheServersRefuseIt) {
 // Servers, a data_dir each, that are started and ended together.
 class KeptServers {
  public:
-  explicit KeptServers(const std::vector<std::string>& data_dirs) {
+  explicit KeptServers(const std::vector<std::string>& data_dirs, const std::string& listen = "127.0.0.1:0") {
     for (const std::string& data_dir : data_dirs) {
       server::ServerOptions options;
-      options.listen = {"127.0.0.1:0"};
+      options.listen = {listen};
       options.workers = 1;
       options.data_dir = data_dir;
       servers_.push_back(server::PsServer::Start(options).value());
@@ -178,6 +178,7 @@ class KeptServers {
     for (const auto& server : servers_) server->Stop();
     Wait();
   }
+  const std::string& endpoint() const { return servers_.front()->endpoints().front(); }
   // How they ended by themselves.
   const std::vector<absl::Status>& Wait() {
     for (std::thread& thread : waiting_) thread.join();
@@ -340,6 +341,29 @@ TEST(Return, ServersWhoseFoldersAreNotOfOneJobAreRefused) {
   const auto worker = KeptServers({dir("a0"), dir("a1")}).Join();  // nothing was lost by it
   ASSERT_TRUE(worker.ok()) << worker.status();
   EXPECT_EQ((*worker)->standing().position.low, 7u);
+}
+
+TEST(Return, AWorkerIsToldThatItsServerCameBackWithAnotherJob) {
+  const table::TestFolder folder;
+  {
+    KeptServers other({folder / "other"});
+    TrainAWhile(other, absl::ResourceExhaustedError("no room"));
+    other.Wait();
+  }
+  auto servers = std::make_unique<KeptServers>(std::vector{folder / "own"});
+  const std::string endpoint = servers->endpoint();
+  auto worker = servers->Join();
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  auto comm = (*worker)->StartCommunicator(0);
+  ASSERT_TRUE(comm.ok()) << comm.status();
+  ASSERT_EQ((*comm)->BeginPass({}), absl::OkStatus());
+  servers.reset();
+  const KeptServers wrong({folder / "other"}, endpoint);
+  const absl::Status end = LedgerPass(**comm, 0, 0);
+  EXPECT_EQ(end.code(), absl::StatusCode::kFailedPrecondition) << end;
+  EXPECT_NE(end.message().find("has another job than that of worker 0, the one in " + folder / "other"),
+            std::string::npos)
+      << end;
 }
 
 }  // namespace

@@ -217,8 +217,19 @@ absl::StatusOr<HostedJob*> PsService::JobOf(const ps::WorkerId& worker) const {
   if (hosted == nullptr)
     return absl::FailedPreconditionError(
         "this server has no job: no worker has connected to it, or it came back without the data_dir that it had");
+  RETURN_IF_ERROR(CheckJob(worker));
   RETURN_IF_ERROR(hosted->roster().Check(ToIdentity(worker)));
   return hosted;
+}
+
+absl::Status PsService::CheckJob(const ps::WorkerId& worker) const {
+  base::MutexLock lock(mu_);
+  if (worker.job() == 0 || worker.job() == job_id_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "this server has another job than that of worker ", worker.rank(),
+      journal_ == nullptr
+          ? "; it was started anew meanwhile"
+          : absl::StrCat(", the one in ", journal_->data_dir(), "; start it on the data_dir that it had")));
 }
 
 grpc::Status PsService::RawLane(grpc::ServerContext* context, wire::LaneStream* stream) {

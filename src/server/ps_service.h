@@ -68,6 +68,7 @@ class PsService final : public wire::RawService {
   absl::StatusOr<std::unique_ptr<TableShare>> TablesFor(const table::ModelConfig& configs, const ServerPlace& place)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<HostedJob*> JobOf(const ps::WorkerId& worker) const;
+  absl::Status CheckJob(const ps::WorkerId& worker) const;
   absl::Status ServeLane(grpc::ServerContext* context, wire::LaneStream* stream);
   // What a call is answered: a server that has lost its data_dir says nothing else any more.
   grpc::Status Answer(const absl::Status& status) const;
