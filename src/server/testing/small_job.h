@@ -1,4 +1,5 @@
-// A job of one server with small tables (one, unless said otherwise) and its first worker here, for tests and fuzzing of what a lane serves.
+// A job of one server with small tables (one, unless said otherwise) and its first worker here, for tests and fuzzing
+// of what a lane serves.
 #pragma once
 
 #include <glog/logging.h>
