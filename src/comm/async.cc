@@ -3,13 +3,18 @@
 #include <algorithm>
 
 namespace regatta::comm {
+namespace {
+
+// Of few threads, too, the dense gradients of some steps are merged: a server's time goes to them otherwise.
+constexpr uint64_t kMergedSteps = 4;
+
+}  // namespace
 
 Async::Async(client::PsClient& client, int threads, uint64_t window, const std::optional<Resumed>& resumed)
     : client_(client),
       window_(window),
-      // A window's steps of a lone thread are merged, too: a server's time goes to the dense parameters otherwise.
       dense_(client,
-             {.merge = window == 0 ? 1 : std::max(static_cast<uint64_t>(threads), window),
+             {.merge = window == 0 ? 1 : std::max(static_cast<uint64_t>(threads), std::min(window, kMergedSteps)),
               .window = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads),
               .fetch = std::max<uint64_t>(window, 1) * static_cast<uint64_t>(threads)},
              resumed) {
