@@ -35,7 +35,7 @@ class Trainer::Pass {
         {.thread = thread, .clip_by_norm = trainer_.options_.clip_by_norm, .tracer = trainer_.options_.tracer});
     const auto stop_asked = [this] { return observer_.StopAsked(); };
     std::unique_ptr<PlannedBatch> ahead;
-    while (Enter()) {
+    while (Enter(ahead == nullptr ? Holding::kNothing : Holding::kBatch)) {
       const auto start = std::chrono::steady_clock::now();
       auto planned = ahead == nullptr ? queue_.Next(stop_asked) : std::move(ahead);
       const double read_seconds = SecondsSince(start);
@@ -48,22 +48,29 @@ class Trainer::Pass {
       queue_.Recycle(*std::move(planned));
       Leave(status, Leaving::kOneStep);
     }
+    if (ahead == nullptr) return;
+    base::MutexLock lock(mu_);
+    left_over_ = true;
   }
 
   absl::StatusOr<PassEnd> End() {
     base::MutexLock lock(mu_);
     if (!status_.ok()) return status_;
-    return PassEnd{position_, reached_end_};
+    return PassEnd{position_, reached_end_ && !left_over_};
   }
 
  private:
   enum class Leaving { kOneStep, kLastBatch };
+  enum class Holding { kNothing, kBatch };  // kBatch: the thread has taken its next batch already
 
-  // Waits for a pause to be over; false when the pass ends.
-  bool Enter() {
+  // Waits for a pause to be over; false when the pass ends. A thread that holds a batch goes on with it: there may be
+  // no other in the queue, and others may wait for its place in the window.
+  bool Enter(Holding holding) {
     base::MutexLock lock(mu_);
-    while (pausing_ && entered_ >= pause_at_ && !stopping_ && !reached_end_ && status_.ok()) changed_.Wait(mu_);
-    if (stopping_ || !status_.ok() || reached_end_) return false;
+    const bool holds = holding == Holding::kBatch;
+    while (pausing_ && !holds && entered_ >= pause_at_ && !stopping_ && !reached_end_ && status_.ok())
+      changed_.Wait(mu_);
+    if (stopping_ || !status_.ok() || (reached_end_ && !holds)) return false;
     ++in_flight_;
     ++entered_;
     return true;
@@ -77,7 +84,7 @@ class Trainer::Pass {
 
   // Where the mode fetches ahead, takes the thread's next batch if it is there and starts fetching its rows.
   absl::Status LookAhead(StepRunner& runner, std::unique_ptr<PlannedBatch>& ahead) {
-    if (!trainer_.communicator_.prefetches()) return absl::OkStatus();
+    if (!trainer_.communicator_.prefetches() || pausing()) return absl::OkStatus();
     ahead = queue_.TryNext();
     if (ahead == nullptr) return absl::OkStatus();
     return runner.Prefetch(*ahead, kind_, first_step_ + ahead->batch->index);
@@ -105,6 +112,11 @@ class Trainer::Pass {
         break;
     }
     return absl::OkStatus();
+  }
+
+  bool pausing() {
+    base::MutexLock lock(mu_);
+    return pausing_;
   }
 
   // The batches of a push are finished first.
@@ -148,6 +160,7 @@ class Trainer::Pass {
   uint64_t pause_at_ ABSL_GUARDED_BY(mu_) = 0;  // steps begun when the pause is due
   bool stopping_ ABSL_GUARDED_BY(mu_);
   bool reached_end_ ABSL_GUARDED_BY(mu_) = false;
+  bool left_over_ ABSL_GUARDED_BY(mu_) = false;  // a batch that a thread held when the pass was stopped
 };
 
 Trainer::Trainer(const model::Model& model, comm::Communicator& communicator, const TrainerOptions& options)

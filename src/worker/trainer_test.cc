@@ -117,6 +117,7 @@ class Counting : public comm::Communicator {
     if (grads.batch == fail_at) return absl::UnavailableError("server 3 is gone");
     return status;
   }
+  bool prefetches() const override { return ahead; }
   int batches_a_push() const override { return batches; }
   absl::Status Flush() override { return inner_.Flush(); }
   absl::Status LeavePass() override { return inner_.LeavePass(); }
@@ -125,6 +126,7 @@ class Counting : public comm::Communicator {
   std::atomic<int> in_flight{0};
   uint64_t fail_at = UINT64_MAX;
   int batches = 1;
+  bool ahead = false;
 
  private:
   comm::Communicator& inner_;
@@ -305,6 +307,55 @@ TEST(Trainer, AStoppedPassGoesOnWhereItWas) {
   EXPECT_TRUE(end->complete);
   EXPECT_EQ(first.seen.size() + second.seen.size(), 100u);
   EXPECT_EQ(setup.dense->updates(), 100u);
+}
+
+// A thread holds its next batch while another one meets the end.
+TEST(Trainer, BatchesThatAreFetchedAheadAreTrainedOn) {
+  for (const int threads : {1, 2, 3, 4}) {
+    for (const uint64_t batches : {1, 2, 3, 5, 20, 100}) {
+      for (int round = 0; round < 10; ++round) {
+        Embedded setup(threads);
+        Numbers data(batches);
+        Counting counting(*setup.local);
+        counting.ahead = true;
+        Watcher watcher;
+        watcher.pause_every = round % 2 == 0 ? 0 : 3;
+        watcher.counting = &counting;
+        Trainer trainer(setup.model, counting, setup.options);
+        const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+        ASSERT_TRUE(end.ok()) << end.status();
+        EXPECT_TRUE(end->complete);
+        EXPECT_EQ(end->position.low, batches);
+        EXPECT_EQ(watcher.seen.size(), batches) << threads << " threads";
+      }
+    }
+  }
+}
+
+// A stop among the last batches: either all have been trained on, or the pass says that some are left.
+TEST(Trainer, AStopNearTheEndLosesNoBatchThatWasFetchedAhead) {
+  for (uint64_t stop_after = 10; stop_after <= 20; ++stop_after) {
+    for (int round = 0; round < 10; ++round) {
+      Embedded setup(3);
+      Numbers data(20);
+      Counting counting(*setup.local);
+      counting.ahead = true;
+      Trainer trainer(setup.model, counting, setup.options);
+      Watcher first;
+      first.stop_after = stop_after;
+      const auto stopped = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, first);
+      ASSERT_TRUE(stopped.ok()) << stopped.status();
+      if (stopped->complete) {
+        EXPECT_EQ(first.seen.size(), 20u);
+        continue;
+      }
+      Watcher second;
+      const auto end = trainer.RunPass(data, base::StepKind::kTrain, stopped->position, 0, second);
+      ASSERT_TRUE(end.ok()) << end.status();
+      EXPECT_EQ(first.seen.size() + second.seen.size(), 20u);
+      EXPECT_EQ(setup.dense->updates(), 20u);
+    }
+  }
 }
 
 TEST(Trainer, AFailedCommitEndsThePassWithItsError) {
