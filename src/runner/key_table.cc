@@ -180,7 +180,8 @@ const KeySpec kKeys[] = {
     InCompany(Int("half_async_merge", &O::half_async_merge, 1, 1e6, "half_async: batches that are pushed as one")),
     InCompany(
         Int("staleness", &O::staleness, 0, 1e6,
-            "async, half_async: pushes of a thread that may be under way; 0 = none: a step waits until it is applied")),
+            "async, half_async: pushes of a thread that may be under way; 0 = none: a step waits until it is applied. "
+            "In async the dense gradients of up to 4 such steps go as one")),
     InCompany(Int("lanes", &O::lanes, 1, 64, "streams from a worker to each server that carry sparse rows")),
     InCompany(Choice<&O::row_precision>(
         "row_precision", kRowPrecisions,

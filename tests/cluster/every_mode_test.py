@@ -1,5 +1,6 @@
 """Jobs of real processes, started by `regatta launch`: every mode ends well, sync is reproducible, saves go anywhere."""
 import os
+import re
 
 from cluster import SAMPLE, ProgramTest, main
 
@@ -24,6 +25,13 @@ class ModesTest(ProgramTest):
             self.assertRegex(logs["serverlog.1"], r"(?m)^I\d{4} .*\] Server listening on 127\.0\.0\.1:\d+ selected port: ")
             rows = [line for line in self.dump(mode).splitlines() if line.startswith("embedding")]
             self.assertGreater(len(rows), 100)
+
+    def test_threads_of_async_train_on_every_sample(self):
+        self.make_job(files=2)
+        lines = sum(len((self.folder / "train" / f"part-{i}.txt").read_text().splitlines()) for i in range(2))
+        out, err = self.launch(1, 2, "-o", "runner.sync_mode=async", "-o", "runner.thread_num=3", "-o",
+                               "runner.train_batch_size=20", "-o", "runner.epochs=4")
+        self.assertEqual(re.findall(r"epoch: \d done.*samples: (\d+)", out + err), [str(lines)] * 4)
 
     def test_sync_gives_the_same_bytes_for_any_number_of_servers(self):
         self.make_job(files=3)
