@@ -2,10 +2,23 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "absl/strings/str_join.h"
 #include "data/empty_dataset.h"
 
 namespace regatta::worker {
+namespace {
+
+// What cannot be asked is left to be read, and to be complained of there.
+bool HoldsBytes(const std::string& file) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(file, error);
+  return error || bytes > 0;
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<std::string>> FilesOfWorker(const fleet::Fleet& fleet, const std::string& path,
                                                        data::FileSplit split) {
@@ -18,6 +31,12 @@ absl::StatusOr<std::vector<std::string>> FilesOfWorker(const fleet::Fleet& fleet
     LOG(WARNING) << path << ": " << all.size() << " files are too few for " << fleet.worker_num()
                  << " workers: none is left for worker " << fleet.worker_index()
                  << ", which trains nothing; cut them with regatta data split";
+  // Files without a byte are an error where no worker has any other.
+  if (!files.empty() && std::none_of(files.begin(), files.end(), HoldsBytes) &&
+      std::any_of(all.begin(), all.end(), HoldsBytes)) {
+    LOG(WARNING) << path << ": the files of worker " << fleet.worker_index() << " are empty: it trains nothing";
+    files.clear();
+  }
   return files;
 }
 

@@ -82,6 +82,9 @@ class ModesTest(ProgramTest):
         self.make_job(files=1)
         out, err = self.launch(1, 3, "-o", "runner.sync_mode=sync")
         self.assertIn("trains nothing", self.logs()["workerlog.2"])
+        self.write("train/part-1.txt", "")
+        self.launch(1, 2, "-o", "runner.sync_mode=async")
+        self.assertIn("the files of worker 1 are empty: it trains nothing", self.logs()["workerlog.1"])
 
     def test_a_worker_with_another_model_is_refused_field_by_field(self):
         self.make_job(files=2)
