@@ -15,13 +15,20 @@ Identity Worker(int rank) { return {rank, 7, "here"}; }
 
 bool Never() { return false; }
 
+// Where two workers meet, who are both here.
+struct TwoWorkers {
+  explicit TwoWorkers(LossPolicy policy) : roster(2, policy) {
+    for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(roster.Join(Worker(rank)).ok());
+  }
+  Roster roster;
+  Rendezvous rendezvous{roster};
+};
+
 // Worker 1 is lost while worker 0 waits: what worker 0 is told.
 absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> MeetWhileOneIsLost(LossPolicy policy) {
-  Roster roster(2, policy);
-  Rendezvous rendezvous(roster);
-  for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(roster.Join(Worker(rank)).ok());
-  std::thread loss([&] { roster.Lose(1, "no heartbeat"); });
-  auto met = rendezvous.Meet(0, "epoch", 0, "a", {}, Never);
+  TwoWorkers two(policy);
+  std::thread loss([&] { two.roster.Lose(1, "no heartbeat"); });
+  auto met = two.rendezvous.Meet(0, "epoch", 0, "a", {}, Never);
   loss.join();
   return met;
 }
@@ -39,9 +46,8 @@ TEST(Rendezvous, WhereTheOthersGoOnTheyMeetWithoutIt) {
 
 // What a process brought that died, and whose place was taken, is not taken for what its successor will bring.
 TEST(Rendezvous, WhoeverTakesAPlaceBringsItsOwn) {
-  Roster roster(2, LossPolicy::kAwait);
-  Rendezvous rendezvous(roster);
-  for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(roster.Join(Worker(rank)).ok());
+  TwoWorkers two(LossPolicy::kAwait);
+  Rendezvous& rendezvous = two.rendezvous;
   EXPECT_EQ(rendezvous.Meet(1, "pushed", 0, "old", {}, [] { return true; }).status().code(),
             absl::StatusCode::kCancelled);
   rendezvous.Forget(1);
@@ -104,10 +110,8 @@ TEST(WorkerWait, NamesThoseWhoHaveNotComeAndEndsWithTheLast) {
 // So that a job whose save failed does not fail with the same words for ever.
 TEST(Rendezvous, AFailureIsHeardByAllAndNotRemembered) {
   for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kFail}) {
-    Roster roster(2, policy);
-    ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
-    ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
-    Rendezvous rendezvous(roster);
+    TwoWorkers two(policy);
+    Rendezvous& rendezvous = two.rendezvous;
     int recorded = 0;
     rendezvous.RecordWith([&](const std::string&, uint64_t, const Rendezvous::Payloads&) {
       ++recorded;
@@ -129,10 +133,8 @@ TEST(Rendezvous, AFailureIsHeardByAllAndNotRemembered) {
 
 // The disk was full when it wrote; there is room when its successor does.
 TEST(Rendezvous, AFailureGoesWithTheProcessThatBroughtIt) {
-  Roster roster(2, LossPolicy::kAwait);
-  ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
-  ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
-  Rendezvous rendezvous(roster);
+  TwoWorkers two(LossPolicy::kAwait);
+  Rendezvous& rendezvous = two.rendezvous;
   const auto killed = rendezvous.Meet(
       0, "saved", 0, "full", {}, [] { return true; }, Brought::kFailure);
   EXPECT_TRUE(absl::IsCancelled(killed.status())) << killed.status();
@@ -145,15 +147,12 @@ TEST(Rendezvous, AFailureGoesWithTheProcessThatBroughtIt) {
 // Where it comes back it is awaited there: what the others made of its absence is not what the job goes on with.
 TEST(Rendezvous, AMeetingWithoutOneThatGaveUpIsNotRememberedWhereItComesBack) {
   for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kShrink}) {
-    Roster roster(2, policy);
-    ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
-    ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
-    Rendezvous rendezvous(roster);
-    roster.Leave({0, 1, "a"}, Farewell::kGaveUp);
-    const auto met = rendezvous.Meet(1, "saved", 0, "", {}, Never);
+    TwoWorkers two(policy);
+    two.roster.Leave(Worker(0), Farewell::kGaveUp);
+    const auto met = two.rendezvous.Meet(1, "saved", 0, "", {}, Never);
     ASSERT_TRUE(met.ok());
     EXPECT_FALSE((*met)->contains(0));
-    EXPECT_EQ(rendezvous.over().empty(), policy == LossPolicy::kAwait);
+    EXPECT_EQ(two.rendezvous.over().empty(), policy == LossPolicy::kAwait);
   }
 }
 

@@ -63,8 +63,8 @@ class Trainer::Pass {
   enum class Leaving { kOneStep, kLastBatch };
   enum class Holding { kNothing, kBatch };  // kBatch: the thread has taken its next batch already
 
-  // Waits for a pause to be over; false when the pass ends. A thread that holds a batch goes on with it: there may be
-  // no other in the queue, and others may wait for its place in the window.
+  // Waits for a pause to be over; false when the pass ends. A thread that holds a batch goes on with it, which is
+  // a push of its own: there may be no other in the queue, and others may wait for its place in the window.
   bool Enter(Holding holding) {
     base::MutexLock lock(mu_);
     const bool holds = holding == Holding::kBatch;
