@@ -21,8 +21,10 @@ namespace {
 constexpr std::chrono::milliseconds kBeat(2000);
 constexpr std::chrono::milliseconds kLook(200);
 constexpr std::chrono::milliseconds kInsistRest(20);
-constexpr std::chrono::seconds kFarewell(60);  // for a server that is away: it would miss us
-constexpr size_t kFrameBytes = 16 << 20;       // larger requests are split
+constexpr std::chrono::milliseconds kJoinRest(100);
+constexpr std::chrono::seconds kQuietWait(2), kSayWaitEvery(10);  // to be let into the job
+constexpr std::chrono::seconds kFarewell(60);                     // for a server that is away: it would miss us
+constexpr size_t kFrameBytes = 16 << 20;                          // larger requests are split
 constexpr uint32_t kFrameKeys = wire::kMaxKeysAFrame / 2;
 
 ps::Kind ToWire(base::StepKind kind) { return kind == base::StepKind::kTrain ? ps::TRAIN : ps::INFER; }
@@ -191,13 +193,7 @@ absl::Status GrpcClient::Join() {
     *request.mutable_worker() = options_.worker;
     request.set_server(static_cast<uint32_t>(server));
     *request.mutable_job() = options_.job;
-    ps::ConnectReply reply;
-    const grpc::Status status = Insist(server, options_.wait_timeout, [&] {
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-      return stubs_[server]->Connect(&context, request, &reply);
-    });
-    if (!status.ok()) return base::Annotate(wire::FromGrpc(status), ServerName(static_cast<int>(server)));
+    ASSIGN_OR_RETURN(ps::ConnectReply reply, Ask(server, request));
     ++joined_;
     durable_[server] = reply.durable();
     if (server == 0) loaded_ = reply.loaded();
@@ -210,6 +206,32 @@ absl::Status GrpcClient::Join() {
   job_id_ = replies.front().job_id();
   TakeStanding(replies);
   return absl::OkStatus();
+}
+
+absl::StatusOr<ps::ConnectReply> GrpcClient::Ask(size_t server, const ps::ConnectRequest& request) {
+  const auto start = std::chrono::steady_clock::now();
+  auto say = start + kQuietWait;
+  while (true) {
+    ps::ConnectReply reply;
+    const grpc::Status status = Insist(server, options_.wait_timeout, [&] {
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+      return stubs_[server]->Connect(&context, request, &reply);
+    });
+    if (!status.ok()) return base::Annotate(wire::FromGrpc(status), ServerName(static_cast<int>(server)));
+    if (reply.wait().empty()) return reply;
+    const std::string waits_for = absl::StrCat(ServerName(static_cast<int>(server)), ": ", reply.wait());
+    const auto now = std::chrono::steady_clock::now();
+    if (options_.cancelled()) return absl::CancelledError(waits_for);
+    if (now - start > options_.wait_timeout)
+      return absl::DeadlineExceededError(
+          absl::StrFormat("waited %.0f s: %s", options_.wait_timeout.count(), waits_for));
+    if (now > say) {
+      LOG(INFO) << "waits: " << waits_for;
+      say = now + kSayWaitEvery;
+    }
+    std::this_thread::sleep_for(kJoinRest);
+  }
 }
 
 // A server that came back with another job's folder knows by it that this worker is not its own.
@@ -370,6 +392,7 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
             (piece.end - piece.begin) * static_cast<size_t>(table.grads.width) * wire::FloatBytes(header.precision());
       }
       header.set_more(f + 1 < frames.size());
+      header.set_part(header.verb() == ps::PUSH && frames.size() > 1 ? static_cast<uint32_t>(f + 1) : 0);
       call.Expect(1);
       lane.Send(
           header, body,

@@ -96,6 +96,8 @@ class GrpcClient final : public PsClient {
   explicit GrpcClient(const ClientOptions& options) : options_(options) {}
   absl::Status Prepare();
   absl::Status Join();
+  // What a server answers to Connect, when there is nothing more to wait for.
+  absl::StatusOr<ps::ConnectReply> Ask(size_t server, const ps::ConnectRequest& request);
   void TakeStanding(const std::vector<ps::ConnectReply>& replies);
   ps::WorkerId JoinedWorker() const;
   absl::Status OpenLanes();

@@ -199,11 +199,14 @@ absl::Status RemoteModel::LoadFrom(const table::CheckpointReader& reader, table:
   RETURN_IF_ERROR(CheckFits(reader, kind));
   Call call;
   for (int server = 0; server < client_.lanes().servers; ++server) {
-    ps::FrameHeader header;
-    header.set_verb(ps::CLEAR);
-    call.Expect(1);
-    client_.lane(server, 0).Send(
-        header, 0, [](wire::FrameWriter&) {}, nullptr, call);
+    for (int lane = 0; lane < client_.lanes().sparse_lanes; ++lane) {
+      ps::FrameHeader header;
+      header.set_verb(ps::CLEAR_LANE);
+      call.Expect(1);
+      client_.lane(server, lane)
+          .Send(
+              header, 0, [](wire::FrameWriter&) {}, nullptr, call);
+    }
   }
   RETURN_IF_ERROR(call.Wait());
   RETURN_IF_ERROR(LoadRows(reader));

@@ -210,7 +210,7 @@ absl::Status Geo::ExchangeRows(int table, std::span<const base::Key> all, float 
     RETURN_IF_ERROR(call.Wait());
     // The replica may have gone on meanwhile: it moves by as much as the base does, less what was sent.
     for (size_t i = 0; i < floats; ++i) sent[i] = fresh[i] - base[i] - sent[i];
-    RETURN_IF_ERROR(replica.local->Add(Rows(keys, sent, width)));
+    RETURN_IF_ERROR(replica.local->Add(Rows(keys, sent, width), table::NanPolicy::kSkip));
     RETURN_IF_ERROR(replica.base->Assign(Rows(keys, fresh, width)));
   }
   return absl::OkStatus();
@@ -227,7 +227,7 @@ absl::Status Geo::ExchangeDense(float share) {
   client_.PullDense({}, fresh, call);
   RETURN_IF_ERROR(call.Wait());
   for (size_t i = 0; i < size; ++i) sent[i] = fresh[i] - dense_base_[i] - sent[i];
-  RETURN_IF_ERROR(dense_->Add(sent));
+  RETURN_IF_ERROR(dense_->Add(sent, table::NanPolicy::kSkip));
   dense_base_ = std::move(fresh);
   return absl::OkStatus();
 }

@@ -28,7 +28,7 @@ class HostedCutTest : public testing::Test {
     grads.keys = grouped.view();
     grads.grads = {row.data(), job_->sparse(0).pull_width(), job_->sparse(0).pull_width()};
     const GatePass pass(job_->gate());
-    EXPECT_TRUE(job_->sparse(0).Add(grads).ok());
+    EXPECT_TRUE(job_->sparse(0).Add(grads, table::NanPolicy::kSkip).ok());
   }
 
   absl::StatusOr<std::map<base::Key, float>> Read(uint64_t number, uint64_t page = 1000) {

@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec
 absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) {
   Restore(state);
   for (int lane = 0; lane < spec_.lanes.lanes(); ++lane)
-    RETURN_IF_ERROR(Replay(journal, lane, lane < state.lanes_size() ? state.lanes(lane).logged() : 0));
+    RETURN_IF_ERROR(Replay(journal, lane, lane < state.lanes_size() ? state.lanes(lane) : ps::LaneState()));
   RETURN_IF_ERROR(journal.KeepLanes(spec_.lanes.lanes()));
   for (const ps::JournalEntry& entry : journal.entries()) {
     const auto restore = [&](const ps::WorkerId& worker, MemberState state) {
@@ -134,7 +134,8 @@ ps::ServerState HostedJob::State() {
   ps::ServerState state;
   for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) {
     ps::LaneState& kept = *state.add_lanes();
-    uint64_t needed = journal_->LastLogged(lane) + 1;  // the first record that the tables do not show
+    kept.set_cut(journal_->LastLogged(lane));
+    uint64_t needed = kept.cut() + 1;  // the first record that the tables do not show
     for (int rank = 0; rank < spec_.workers; ++rank) {
       LaneSeat& place = seat(rank, lane);
       base::MutexLock lock(place.mu);
@@ -182,22 +183,43 @@ void HostedJob::Restore(const ps::ServerState& state) {
   }
 }
 
+// Whether a record that a checkpoint shows is needed all the same: the push may not have been whole, or its step not
+// complete. Pushes that were are known by their batches and steps. Other requests would be done twice.
+bool HostedJob::MayBeOpen(ps::Verb verb) { return verb == ps::PUSH || verb == ps::PUSH_DENSE; }
+
+// CLEAR, of protocol 3, dropped the rows of all lanes, and stands in the log of one. Where it is that log's first
+// change the job had only begun, and all that other lanes have came later. Otherwise nothing tells what came before it.
+absl::Status HostedJob::CheckOldClear(ps::Verb verb, int lane, uint64_t index, uint64_t changes) const {
+  if (verb != ps::CLEAR || changes == 0 || spec_.lanes.sparse_lanes == 1) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "record ", index, " of the log of lane ", lane, " drops the rows of all lanes, in the middle of a job. It was ",
+      "written by an earlier version, whose log does not tell what came before it in other lanes; start from the last "
+      "save, with an empty data_dir"));
+}
+
 // Steps of sync that the checkpoint has are refused by their stage.
-absl::Status HostedJob::Replay(Journal& journal, int lane, uint64_t after) {
+absl::Status HostedJob::Replay(Journal& journal, int lane, const ps::LaneState& state) {
   std::map<int, std::unique_ptr<LaneSession>> sessions;  // by rank
   uint64_t changes = 0, bytes = 0;
   const auto again = [&](const Identity& worker, uint64_t index, grpc::ByteBuffer& request) -> absl::Status {
     if (worker.rank < 0 || worker.rank >= spec_.workers)
       return absl::DataLossError(absl::StrCat("the log of lane ", lane, " names a worker ", worker.rank));
+    ps::Verb verb = ps::NONE;
+    if (wire::FrameReader frame(request); frame.Open().ok()) verb = frame.header().verb();
+    if (index <= state.cut() && !MayBeOpen(verb)) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckOldClear(verb, lane, index, changes));
     std::unique_ptr<LaneSession>& session = sessions[worker.rank];
     if (session == nullptr || session->worker().incarnation != worker.incarnation)
       session = std::make_unique<LaneSession>(*this, worker, lane);
     ++changes;
     bytes += request.Length();
-    session->Repeat(request, index);  // one that failed when it came fails again
+    // One that failed when it came fails again.
+    if (const absl::Status repeated = session->Repeat(request, index); !repeated.ok())
+      VLOG(1) << "lane " << lane << ": logged request " << index << " of worker " << worker.rank
+              << " is refused again: " << repeated.message();
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(journal.OpenLane(lane, after, again));
+  RETURN_IF_ERROR(journal.OpenLane(lane, state.logged(), again));
   if (changes > 0)
     LOG(INFO) << "lane " << lane << ": did " << changes << " logged requests again, " << bytes << " bytes";
   return absl::OkStatus();

@@ -93,7 +93,9 @@ class HostedJob {
   HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables);
   void Restore(const ps::ServerState& state);
   absl::Status Recover(Journal& journal, const ps::ServerState& state);
-  absl::Status Replay(Journal& journal, int lane, uint64_t after);
+  absl::Status Replay(Journal& journal, int lane, const ps::LaneState& state);
+  static bool MayBeOpen(ps::Verb verb);
+  absl::Status CheckOldClear(ps::Verb verb, int lane, uint64_t index, uint64_t changes) const;
   void Fence(const Identity& worker);
   absl::StatusOr<StepImage> Capture(const SyncStage::Sum& sum) const;
   void RecordIn(Journal& journal);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/failpoint.h"
 #include "wire/packing.h"
@@ -42,10 +43,29 @@ bool IsSparseVerb(ps::Verb verb) {
     case ps::READ_ROWS:
     case ps::LOAD_ROWS:
     case ps::CLEAR:
+    case ps::CLEAR_LANE:
       return true;
     default:
       return false;
   }
+}
+
+// Replaces rows: nothing else changes tables meanwhile, and the log has it in the same order.
+bool Replaces(ps::Verb verb) {
+  switch (verb) {
+    case ps::LOAD_ROWS:
+    case ps::LOAD_DENSE:
+    case ps::CLEAR:
+    case ps::CLEAR_LANE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status CheckNumber(uint64_t number, const char* what) {
+  if (number < wire::kMaxNumber) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("there is no ", what, " ", number));
 }
 
 bool IsDenseVerb(ps::Verb verb) {
@@ -72,6 +92,8 @@ LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Stand
       standing_(standing),
       cancelled_(std::move(cancelled)),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
+      sections_(job, shards_),
+      push_(job, shards_),
       reader_(job, shards_),
       keys_(static_cast<size_t>(job.sparse_tables())) {}
 
@@ -91,9 +113,12 @@ grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
   return buffer;
 }
 
-void LaneSession::Repeat(grpc::ByteBuffer& request, uint64_t index) {
+absl::Status LaneSession::Repeat(grpc::ByteBuffer& request, uint64_t index) {
   repeated_ = index;
-  Answer(request);
+  request_ = &request;
+  wire::FrameReader frame(request);
+  RETURN_IF_ERROR(frame.Open());
+  return Dispatch(frame).status();
 }
 
 LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
@@ -104,6 +129,8 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
   if (dense_lane ? IsSparseVerb(verb) : IsDenseVerb(verb))
     return absl::InvalidArgumentError(
         absl::StrCat(ps::Verb_Name(verb), " does not belong on a ", dense_lane ? "dense" : "sparse", " lane"));
+  RETURN_IF_ERROR(CheckNumber(frame.header().step(), "step"));
+  RETURN_IF_ERROR(CheckNumber(frame.header().pass(), "pass"));
   switch (verb) {
     case ps::PULL:
       return Pull(frame);
@@ -124,10 +151,23 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
   }
 }
 
-// The streams of a lane that broke and of the one that took its place may bring the same request at the same time.
 LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
+  if (frame.header().verb() != ps::PUSH) push_.Close();
+  Reply reply = [&] {
+    if (Replaces(frame.header().verb())) {
+      const GateClosed closed(job_.gate());
+      return ChangeOnce(frame);
+    }
+    const GatePass pass(job_.gate());
+    return ChangeOnce(frame);
+  }();
+  if (!reply.ok()) push_.Drop();
+  return reply;
+}
+
+// The streams of a lane that broke and of the one that took its place may bring the same request at the same time.
+LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame) {
   const uint64_t id = frame.header().id();
-  const GatePass pass(job_.gate());
   LaneSeat& seat = job_.seat(worker_.rank, lane_);
   base::MutexLock lock(seat.mu);
   if (repeated_ == 0 && seat.owner != 0 && seat.owner != worker_.incarnation)
@@ -147,16 +187,18 @@ LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
       return absl::InvalidArgumentError(absl::StrCat("batch ", batches.back(), " of pass ", header.pass(),
                                                      " is too far ahead of batch ", seat.learnt.low));
   }
+  seat.open = 0;
   Reply reply = DispatchChange(frame);
   RETURN_IF_ERROR(base::Failpoint("lane.applied"));
-  const bool whole = !part_open_ || !Holds(header);
-  if (reply.ok() && whole) {
-    seat.Note(worker_.incarnation, id);
-    if (!batches.empty()) seat.Learn(header.pass(), batches, header.step());
-    if (header.verb() == ps::BEGIN && header.has_learnt())
-      seat.Begin({header.learnt().pass(), header.learnt().low(), header.learnt().window()});
+  if (!reply.ok()) return reply;
+  if (push_.open() && Holds(header)) {
+    seat.open = push_.part().logged;
+    return reply;
   }
-  seat.open = whole ? 0 : part_.logged;
+  seat.Note(worker_.incarnation, id);
+  if (!batches.empty()) seat.Learn(header.pass(), batches, header.step());
+  if (header.verb() == ps::BEGIN && header.has_learnt())
+    seat.Begin({header.learnt().pass(), header.learnt().low(), header.learnt().window()});
   return reply;
 }
 
@@ -183,6 +225,7 @@ LaneSession::Reply LaneSession::DispatchChange(wire::FrameReader& frame) {
     case ps::LOAD_ROWS:
       return LoadRows(frame);
     case ps::CLEAR:
+    case ps::CLEAR_LANE:
       return Clear(frame);
     case ps::LOAD_DENSE:
       return LoadDense(frame);
@@ -197,12 +240,13 @@ absl::StatusOr<uint64_t> LaneSession::Log() {
     RETURN_IF_ERROR(base::Failpoint("lane.replay"));
     return repeated_;
   }
-  const absl::StatusOr<uint64_t> index = job_.Log(lane_, worker_, *request_);
-  // Without this part a step of sync would wait for ever, with everybody who waits for the step.
-  if (SyncStage* const stage = job_.stage(lane_); !index.ok() && stage != nullptr) stage->Fail(index.status());
-  RETURN_IF_ERROR(index.status());
+  ASSIGN_OR_RETURN(const uint64_t index, job_.Log(lane_, worker_, *request_));
   RETURN_IF_ERROR(base::Failpoint("lane.logged"));
   return index;
+}
+
+StageRequest LaneSession::ToStage() {
+  return {origin(), [this] { return Log(); }};
 }
 
 // In sync a training pull of step t sees all steps before t, on this lane as on every other.
@@ -248,50 +292,9 @@ uint64_t LaneSession::NoteUpdate(const ps::FrameHeader& header) {
   return 1 + stale;
 }
 
-absl::Status LaneSession::CheckSections(const wire::FrameReader& frame) const {
-  uint64_t keys = 0;
-  if (frame.header().sections_size() > job_.sparse_tables())
-    return absl::InvalidArgumentError("the request has more sections than the job has tables");
-  if (!ps::Precision_IsValid(frame.header().precision()))
-    return absl::InvalidArgumentError(absl::StrCat("there is no precision ", frame.header().precision()));
-  std::vector<bool> seen(static_cast<size_t>(job_.sparse_tables()));
-  for (const ps::Section& section : frame.header().sections()) {
-    keys += section.keys();
-    if (section.table() >= seen.size())
-      return absl::InvalidArgumentError(absl::StrCat("there is no table ", section.table()));
-    if (seen[section.table()])
-      return absl::InvalidArgumentError(absl::StrCat("table ", section.table(), " comes twice in a request"));
-    seen[section.table()] = true;
-  }
-  if (keys > wire::kMaxKeysAFrame)
-    return absl::ResourceExhaustedError(absl::StrCat(keys, " keys in a request; the limit is ", wire::kMaxKeysAFrame));
-  return absl::OkStatus();
-}
-
-// All keys of a push are looked at before any is used: it is applied whole or not at all. Of a pull the ends are
-// enough: the table's walk refuses shards that descend, and a walk that fails has changed nothing.
-absl::Status LaneSession::ReadKeys(wire::FrameReader& frame, const ps::Section& section, KeyCheck check,
-                                   base::RawVector<base::Key>& keys) const {
-  const size_t first = keys.size();
-  const size_t key_bytes = section.key_bytes() == 0 ? sizeof(base::Key) : section.key_bytes();
-  keys.resize(first + section.keys());
-  RETURN_IF_ERROR(wire::ReadKeys(frame, key_bytes, std::span(keys).subspan(first)));
-  int64_t least = first == 0 ? shards_.begin : base::ShardOf(keys[first - 1]);
-  const size_t stride = check == KeyCheck::kAll ? 1 : std::max<size_t>(section.keys(), 2) - 1;
-  for (size_t i = first; i < keys.size(); i += stride) {
-    const int64_t shard = base::ShardOf(keys[i]);
-    if (shard < least || shard >= shards_.end)
-      return absl::InvalidArgumentError(absl::StrCat("key ", keys[i], " is of virtual shard ", shard, ", where ", least,
-                                                     " to ", shards_.end - 1,
-                                                     " may come: a lane's keys are its own, grouped by shard"));
-    least = shard;
-  }
-  return absl::OkStatus();
-}
-
 LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
-  RETURN_IF_ERROR(CheckSections(frame));
+  RETURN_IF_ERROR(sections_.Check(frame.header()));
   ps::FrameHeader reply;
   reply.set_id(header.id());
   size_t bytes = 0;
@@ -299,7 +302,7 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
   for (const ps::Section& section : header.sections()) {
     base::RawVector<base::Key>& table_keys = keys_[section.table()];
     table_keys.clear();
-    RETURN_IF_ERROR(ReadKeys(frame, section, KeyCheck::kEnds, table_keys));
+    RETURN_IF_ERROR(sections_.ReadKeys(frame, section, KeyCheck::kEnds, table_keys));
     bytes += size_t{section.keys()} * static_cast<size_t>(job_.sparse(section.table()).pull_width()) *
              wire::FloatBytes(header.precision());
     keys += section.keys();
@@ -336,103 +339,50 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
   return writer.Finish();
 }
 
-// Appends the frame's sections to part_, which has a place for every table.
-absl::Status LaneSession::AppendSections(wire::FrameReader& frame, int (table::SparseTable::*width)() const) {
-  RETURN_IF_ERROR(CheckSections(frame));
-  const ps::FrameHeader& header = frame.header();
-  if (!part_open_ || header.id() <= part_id_) {  // a push whose stream broke begins anew
-    part_.pass = header.pass();
-    part_.step = header.step();
-    part_.samples = header.samples();
-    part_.logged = 0;
-    part_.tables.resize(static_cast<size_t>(job_.sparse_tables()));
-    for (int i = 0; i < job_.sparse_tables(); ++i) {
-      TablePart& table = part_.tables[static_cast<size_t>(i)];
-      table.table = i;
-      table.width = (job_.sparse(i).*width)();
-      table.keys.clear();
-      table.rows.clear();
-    }
-  } else if (part_.step != header.step()) {
-    part_open_ = false;
-    return absl::InvalidArgumentError(
-        absl::StrCat("a frame of step ", header.step(), " among those of step ", part_.step));
-  }
-  part_open_ = header.more();
-  part_id_ = header.id();
-  uint64_t keys = 0;
-  for (const TablePart& table : part_.tables) keys += table.keys.size();
-  for (const ps::Section& section : header.sections()) keys += section.keys();
-  if (keys > wire::kMaxKeysAPush) {
-    part_open_ = false;
-    return absl::ResourceExhaustedError(
-        absl::StrCat(keys, " keys in the frames of one push; the limit is ", wire::kMaxKeysAPush));
-  }
-  for (const ps::Section& section : header.sections()) {
-    TablePart& table = part_.tables[section.table()];
-    if (section.width() != static_cast<uint32_t>(table.width)) {
-      part_open_ = false;
-      return absl::InvalidArgumentError(absl::StrCat("rows of ", section.width(), " floats for table ",
-                                                     job_.sparse(table.table).config().name, ", which takes ",
-                                                     table.width));
-    }
-    absl::Status status = ReadKeys(frame, section, KeyCheck::kAll, table.keys);
-    if (status.ok()) {
-      const size_t floats = size_t{section.keys()} * section.width();
-      const size_t first = table.rows.size();
-      table.rows.resize(first + floats);
-      status = wire::ReadFloats(frame, header.precision(), std::span(table.rows).subspan(first));
-    }
-    if (!status.ok()) {
-      part_open_ = false;
-      return status;
-    }
-    job_.traffic().keys_pushed.Add(section.keys());
-    job_.traffic().lane_keys[static_cast<size_t>(lane_)].Add(section.keys());
-  }
-  return frame.ExpectEnd();
-}
-
 LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
-  RETURN_IF_ERROR(AppendSections(frame, &table::SparseTable::push_width));
-  ASSIGN_OR_RETURN(const uint64_t logged, Log());
-  if (part_.logged == 0) part_.logged = logged;
-  const uint64_t id = frame.header().id();
-  if (part_open_ && Holds(frame.header())) return Done(id);
-  SyncStage* stage = job_.stage(lane_);
-  uint64_t staleness = 0;
-  if (stage != nullptr) {
-    RETURN_IF_ERROR(stage->Add(worker_.rank, std::move(part_)));
-    part_ = {};
-  } else {
-    RETURN_IF_ERROR(ApplyPart());
-    for (TablePart& table : part_.tables) {
-      table.keys.clear();
-      table.rows.clear();
-    }
-    if (!part_open_) staleness = NoteUpdate(frame.header());
+  const ps::FrameHeader& header = frame.header();
+  RETURN_IF_ERROR(push_.Append(frame, origin()));
+  job_.traffic().keys_pushed.Add(CountKeys(header));
+  job_.traffic().lane_keys[static_cast<size_t>(lane_)].Add(CountKeys(header));
+  SyncStage* const stage = job_.stage(lane_);
+  if (stage != nullptr && !push_.open()) {
+    RETURN_IF_ERROR(stage->Add(worker_.rank, push_.Take(), ToStage()));
+    job_.traffic().pushes.Add();
+    return Done(header.id());
   }
+  if (stage != nullptr && repeated_ == 0) RETURN_IF_ERROR(stage->Check(worker_.rank, header.pass(), header.step()));
+  ASSIGN_OR_RETURN(const uint64_t logged, Log());
+  if (push_.part().logged == 0) push_.part().logged = logged;
+  if (push_.open() && Holds(header)) return Done(header.id());
+  RETURN_IF_ERROR(ApplyPart());
+  push_.Empty();
   job_.traffic().pushes.Add();
-  return Done(id, staleness);
+  return Done(header.id(), push_.open() ? 0 : NoteUpdate(header));
 }
 
 absl::Status LaneSession::ApplyPart() {
   SyncStage::Sum step;
-  step.step = part_.step;
-  step.samples = part_.samples;
-  for (const TablePart& table : part_.tables) step.tables.push_back(table.View());
-  step.dense = part_.dense;
+  step.step = push_.part().step;
+  step.samples = push_.part().samples;
+  for (const TablePart& table : push_.part().tables) step.tables.push_back(table.View());
+  step.dense = push_.part().dense;
   return job_.Apply(step);
 }
 
+// Logs of protocol 3 have additions of other modes.
+absl::Status LaneSession::CheckAdds(const ps::FrameHeader& header) const {
+  if (job_.spec().mode == Mode::kGeo || repeated_ != 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(ps::Verb_Name(header.verb()), " belongs to geo, and this job is ", Name(job_.spec().mode)));
+}
+
 LaneSession::Reply LaneSession::Add(wire::FrameReader& frame) {
-  part_open_ = false;
-  RETURN_IF_ERROR(AppendSections(frame, &table::SparseTable::pull_width));
-  part_open_ = false;
+  RETURN_IF_ERROR(CheckAdds(frame.header()));
+  RETURN_IF_ERROR(push_.ReadDifferences(frame));
   RETURN_IF_ERROR(Log().status());
-  for (const TablePart& table : part_.tables) {
+  for (const TablePart& table : push_.part().tables) {
     if (table.keys.empty()) continue;
-    RETURN_IF_ERROR(job_.sparse(table.table).Add(table.View()));
+    RETURN_IF_ERROR(job_.sparse(table.table).Add(table.View(), job_.spec().nan_policy));
   }
   job_.traffic().pushes.Add();
   return Done(frame.header().id());
@@ -440,6 +390,7 @@ LaneSession::Reply LaneSession::Add(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::PullDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(frame.ExpectEnd());
+  RETURN_IF_ERROR(CheckPrecision(frame.header()));
   RETURN_IF_ERROR(AwaitTurn(frame.header()));
   ps::FrameHeader reply;
   reply.set_id(frame.header().id());
@@ -460,27 +411,12 @@ LaneSession::Reply LaneSession::PullDense(wire::FrameReader& frame) {
   return writer.Finish();
 }
 
-absl::Status LaneSession::ReadBlock(wire::FrameReader& frame) {
-  const auto floats = static_cast<size_t>(job_.dense().size());
-  const ps::Precision precision = frame.header().precision();
-  if (frame.body_left() != floats * wire::FloatBytes(precision))
-    return absl::InvalidArgumentError(
-        absl::StrCat(frame.body_left(), " bytes for a block of ", floats, " dense parameters"));
-  part_.pass = frame.header().pass();
-  part_.step = frame.header().step();
-  part_.samples = frame.header().samples();
-  part_.dense.resize(floats);
-  return wire::ReadFloats(frame, precision, part_.dense);
-}
-
 LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
-  RETURN_IF_ERROR(ReadBlock(frame));
-  ASSIGN_OR_RETURN(part_.logged, Log());
-  SyncStage* stage = job_.stage(lane_);
-  if (stage != nullptr) {
-    RETURN_IF_ERROR(stage->Add(worker_.rank, std::move(part_)));
-    part_ = {};
+  RETURN_IF_ERROR(push_.ReadBlock(frame));
+  if (SyncStage* const stage = job_.stage(lane_)) {
+    RETURN_IF_ERROR(stage->Add(worker_.rank, push_.Take(), ToStage()));
   } else {
+    RETURN_IF_ERROR(Log().status());
     RETURN_IF_ERROR(ApplyPart());
   }
   job_.traffic().dense_pushes.Add();
@@ -488,54 +424,75 @@ LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
 }
 
 LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
-  RETURN_IF_ERROR(ReadBlock(frame));
+  RETURN_IF_ERROR(CheckAdds(frame.header()));
+  RETURN_IF_ERROR(push_.ReadBlock(frame));
   RETURN_IF_ERROR(Log().status());
-  RETURN_IF_ERROR(job_.dense().Add(part_.dense));
+  RETURN_IF_ERROR(job_.dense().Add(push_.part().dense, job_.spec().nan_policy));
   job_.traffic().dense_pushes.Add();
   return Done(frame.header().id());
 }
 
 LaneSession::Reply LaneSession::Begin(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
-  SyncStage* const stage = job_.stage(lane_);
-  if (stage == nullptr && !job_.returns()) return Done(header.id());
-  RETURN_IF_ERROR(Log().status());
-  if (stage != nullptr) RETURN_IF_ERROR(stage->Begin(header.pass(), header.step()));
+  RETURN_IF_ERROR(frame.ExpectEnd());
+  if (SyncStage* const stage = job_.stage(lane_)) {
+    RETURN_IF_ERROR(stage->Begin(header.pass(), header.step(), ToStage()));
+  } else if (job_.returns()) {
+    RETURN_IF_ERROR(Log().status());
+  }
   return Done(header.id());
 }
 
 LaneSession::Reply LaneSession::Leave(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
-  SyncStage* const stage = job_.stage(lane_);
-  if (stage == nullptr) return Done(header.id());
-  RETURN_IF_ERROR(Log().status());
-  RETURN_IF_ERROR(stage->LeavePass(worker_.rank, header.pass()));
+  RETURN_IF_ERROR(frame.ExpectEnd());
+  if (SyncStage* const stage = job_.stage(lane_))
+    RETURN_IF_ERROR(stage->LeavePass(worker_.rank, header.pass(), ToStage()));
   return Done(header.id());
+}
+
+// The rows of a lane are about to be replaced.
+absl::Status LaneSession::AwaitNothing() {
+  SyncStage* const stage = job_.stage(lane_);
+  return stage == nullptr ? absl::OkStatus() : stage->Empty(origin());
 }
 
 LaneSession::Reply LaneSession::LoadRows(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
   RETURN_IF_ERROR(reader_.CheckShard(header));
-  RETURN_IF_ERROR(CheckSections(frame));
+  RETURN_IF_ERROR(sections_.Check(frame.header()));
   const ps::Section& section = header.sections(0);
   table::SparseTable& table = job_.sparse(section.table());
   if (section.width() != static_cast<uint32_t>(table.row_width()))
     return absl::InvalidArgumentError(absl::StrCat("rows of ", section.width(), " floats for table ",
                                                    table.config().name, ", whose rows have ", table.row_width()));
   base::RawVector<base::Key> keys;
-  RETURN_IF_ERROR(ReadKeys(frame, section, KeyCheck::kAll, keys));
+  RETURN_IF_ERROR(sections_.ReadKeys(frame, section, KeyCheck::kAll, keys));
+  for (const base::Key key : keys)
+    if (base::ShardOf(key) != header.shard())
+      return absl::InvalidArgumentError(absl::StrCat("key ", key, " is not of virtual shard ", header.shard()));
   const size_t floats = keys.size() * section.width();
   if (frame.body_left() != floats * sizeof(float)) return absl::InvalidArgumentError("rows are missing");
   base::RawVector<float> rows(floats);
   RETURN_IF_ERROR(frame.Read(rows.data(), floats * sizeof(float)));
+  RETURN_IF_ERROR(AwaitNothing());
   RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(table.Load(header.shard(), keys, rows));
   return Done(header.id());
 }
 
+// Every lane drops its own rows: each lane's log alone tells what has become of them. CLEAR, of protocol 3, dropped
+// those of all lanes.
 LaneSession::Reply LaneSession::Clear(wire::FrameReader& frame) {
+  const bool all = frame.header().verb() == ps::CLEAR;
+  if (all && repeated_ == 0)
+    return absl::InvalidArgumentError("CLEAR is of another version; run the same Regatta everywhere");
+  RETURN_IF_ERROR(frame.ExpectEnd());
+  RETURN_IF_ERROR(AwaitNothing());
   RETURN_IF_ERROR(Log().status());
-  for (int table = 0; table < job_.sparse_tables(); ++table) job_.sparse(table).Clear();
+  const wire::Range shards = all ? job_.shards() : shards_;
+  for (int table = 0; table < job_.sparse_tables(); ++table)
+    job_.sparse(table).ClearShards(static_cast<uint32_t>(shards.begin), static_cast<uint32_t>(shards.end));
   return Done(frame.header().id());
 }
 
@@ -563,6 +520,7 @@ LaneSession::Reply LaneSession::LoadDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(frame.Read(values.data(), size * sizeof(float)));
   std::vector<std::vector<float>> states(static_cast<size_t>(dense.state_count()), std::vector<float>(size));
   for (std::vector<float>& state : states) RETURN_IF_ERROR(frame.Read(state.data(), size * sizeof(float)));
+  RETURN_IF_ERROR(AwaitNothing());
   RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(dense.Load(values, states, frame.header().count()));
   return Done(frame.header().id());

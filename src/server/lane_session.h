@@ -12,8 +12,9 @@
 #include "base/status.h"
 #include "server/hosted_job.h"
 #include "server/model_reader.h"
+#include "server/open_push.h"
 #include "server/roster.h"
-#include "server/step_part.h"
+#include "server/section_reader.h"
 #include "server/token_guard.h"
 #include "wire/frame.h"
 #include "wire/lanes.h"
@@ -32,14 +33,17 @@ class LaneSession {
   // The reply to a request. One that changes tables and has been done before is answered as done.
   grpc::ByteBuffer Answer(grpc::ByteBuffer& request);
   // A change that record `index` of the lane's log holds.
-  void Repeat(grpc::ByteBuffer& request, uint64_t index);
+  absl::Status Repeat(grpc::ByteBuffer& request, uint64_t index);
 
  private:
   using Reply = absl::StatusOr<grpc::ByteBuffer>;
   Reply Dispatch(wire::FrameReader& frame);
   Reply Change(wire::FrameReader& frame);
+  Reply ChangeOnce(wire::FrameReader& frame);
   Reply DispatchChange(wire::FrameReader& frame);
   absl::StatusOr<uint64_t> Log();
+  RequestOrigin origin() const { return repeated_ == 0 ? RequestOrigin::kWorker : RequestOrigin::kLog; }
+  StageRequest ToStage();
   Reply Pull(wire::FrameReader& frame);
   Reply Push(wire::FrameReader& frame);
   Reply Add(wire::FrameReader& frame);
@@ -54,13 +58,9 @@ class LaneSession {
   Reply BeginCut(wire::FrameReader& frame);
   Reply EndCut(wire::FrameReader& frame);
 
-  absl::Status CheckSections(const wire::FrameReader& frame) const;
-  enum class KeyCheck { kAll, kEnds };
-  absl::Status ReadKeys(wire::FrameReader& frame, const ps::Section& section, KeyCheck check,
-                        base::RawVector<base::Key>& keys) const;
-  absl::Status AppendSections(wire::FrameReader& frame, int (table::SparseTable::*width)() const);
+  absl::Status CheckAdds(const ps::FrameHeader& header) const;
   absl::Status ApplyPart();
-  absl::Status ReadBlock(wire::FrameReader& frame);
+  absl::Status AwaitNothing();
   absl::Status AwaitTurn(const ps::FrameHeader& header);
   absl::StatusOr<std::shared_ptr<const StepImage>> Before(const ps::FrameHeader& header);
   bool Holds(const ps::FrameHeader& header) const;
@@ -73,12 +73,11 @@ class LaneSession {
   const Standing standing_;
   const Cancelled cancelled_;
   const wire::Range shards_;  // of a sparse lane
+  const SectionReader sections_;
+  OpenPush push_;
   const ModelReader reader_;
   std::vector<base::RawVector<base::Key>> keys_;  // a table each, reused
   base::RawVector<float> rows_;                   // on their way to 16 bits, reused
-  StepPart part_;                                 // of a push, reused where the mode applies it at once
-  bool part_open_ = false;                        // more frames of it are to come
-  uint64_t part_id_ = 0;                          // of its last frame so far
   const grpc::ByteBuffer* request_ = nullptr;     // the one that is being answered
   uint64_t repeated_ = 0;                         // the log's record of it; 0 = it comes from the worker
 

@@ -52,6 +52,8 @@ class LaneSessionTest : public testing::Test {
 };
 
 constexpr int kInvalid = static_cast<int>(absl::StatusCode::kInvalidArgument);
+constexpr int kPrecondition = static_cast<int>(absl::StatusCode::kFailedPrecondition);
+constexpr int kOutOfRange = static_cast<int>(absl::StatusCode::kOutOfRange);
 
 TEST_F(LaneSessionTest, PullsAndPushes) {
   const Answered pushed = Ask(Sections(ps::PUSH, 0, 4, kSmallDim), Bytes(keys_.keys(), 4 * kSmallDim));
@@ -111,7 +113,7 @@ TEST_F(LaneSessionTest, RefusesWhatDoesNotAddUp) {
 
 // What is written for a section is measured by the section: two of one table would share their keys.
 TEST_F(LaneSessionTest, RefusesATableThatComesTwice) {
-  job_ = SmallJob(Mode::kAsync, 1, 2);
+  job_ = SmallJob(Mode::kGeo, 1, 2);
   for (const ps::Verb verb : {ps::PULL, ps::PUSH, ps::ADD}) {
     const size_t floats = verb == ps::PULL ? 0 : kSmallDim;
     ps::FrameHeader twice = Sections(verb, 0, 1, kSmallDim);
@@ -129,9 +131,10 @@ TEST_F(LaneSessionTest, RefusesATableThatComesTwice) {
 
 // The frames of a push are one request: their keys ascend from one to the next, too.
 TEST_F(LaneSessionTest, RefusesAPushWhoseFramesDescend) {
-  const auto frame = [&](uint64_t id, base::Key key, bool more) {
+  const auto frame = [&](uint32_t part, base::Key key, bool more) {
     ps::FrameHeader header = Sections(ps::PUSH, 0, 1, kSmallDim);
-    header.set_id(id);
+    header.set_id(part);
+    header.set_part(part);
     header.set_more(more);
     const std::string body = Bytes({key}, kSmallDim);
     wire::FrameWriter writer(header, body.size());
@@ -147,9 +150,77 @@ TEST_F(LaneSessionTest, RefusesAPushWhoseFramesDescend) {
     return answer.header().message();
   };
   ASSERT_GT(base::ShardOf(keys_.keys()[3]), base::ShardOf(keys_.keys()[0]));
-  EXPECT_EQ(refusal(frame(7, keys_.keys()[3], true)), "");
-  EXPECT_THAT(refusal(frame(8, keys_.keys()[0], false)),
+  EXPECT_EQ(refusal(frame(1, keys_.keys()[3], true)), "");
+  EXPECT_THAT(refusal(frame(2, keys_.keys()[0], false)),
               testing::HasSubstr("a lane's keys are its own, grouped by shard"));
+}
+
+TEST_F(LaneSessionTest, AddsInGeoOnly) {
+  const auto codes = [&] {
+    ps::FrameHeader dense;
+    dense.set_verb(ps::ADD_DENSE);
+    return std::pair(Ask(Sections(ps::ADD, 0, 4, kSmallDim), Bytes(keys_.keys(), 4 * kSmallDim)).code,
+                     Ask(dense, Bytes({}, kSmallDense), 1).code);
+  };
+  const float before = job_->dense().Values()[0];
+  EXPECT_EQ(codes(), std::pair(kPrecondition, kPrecondition));
+  EXPECT_EQ(job_->rows(), 0u);
+  EXPECT_EQ(job_->dense().Values()[0], before);
+  job_ = SmallJob(Mode::kGeo);
+  EXPECT_EQ(codes(), std::pair(0, 0));
+  EXPECT_EQ(job_->rows(), 4u);
+}
+
+TEST_F(LaneSessionTest, NumbersThatCannotBeAreRefused) {
+  job_ = SmallJob(Mode::kSync, 2);
+  for (const ps::Verb verb : {ps::PUSH, ps::PULL, ps::BEGIN, ps::LEAVE}) {
+    for (const uint64_t number : {uint64_t{1} << 48, uint64_t{1} << 63, ~uint64_t{0}}) {
+      ps::FrameHeader step = Sections(verb, 0, 0, kSmallDim);
+      step.set_step(number);
+      EXPECT_EQ(Ask(step, "").code, kOutOfRange) << ps::Verb_Name(verb) << " of step " << number;
+      ps::FrameHeader pass = Sections(verb, 0, 0, kSmallDim);
+      pass.set_pass(number);
+      EXPECT_EQ(Ask(pass, "").code, kOutOfRange) << ps::Verb_Name(verb) << " of pass " << number;
+    }
+  }
+}
+
+TEST_F(LaneSessionTest, AStepOfSyncWaitsForEverybodyWhateverItsPass) {
+  job_ = SmallJob(Mode::kSync, 2);
+  ps::FrameHeader begin;
+  begin.set_verb(ps::BEGIN);
+  EXPECT_EQ(Ask(begin, "").code, 0);
+  ps::FrameHeader push = Sections(ps::PUSH, 0, 4, kSmallDim);
+  push.set_pass(1);
+  EXPECT_EQ(Ask(push, Bytes(keys_.keys(), 4 * kSmallDim)).code, kPrecondition) << "no pass 1 has begun";
+  push.set_pass(0);
+  push.set_step(100);
+  EXPECT_EQ(Ask(push, Bytes(keys_.keys(), 4 * kSmallDim)).code, kOutOfRange) << "far ahead";
+  push.set_step(0);
+  EXPECT_EQ(Ask(push, Bytes(keys_.keys(), 4 * kSmallDim)).code, 0);
+  EXPECT_EQ(job_->rows(), 0u) << "worker 1 has not brought its part";
+}
+
+TEST_F(LaneSessionTest, SamplesAreCounted) {
+  for (const uint32_t samples : {0u, (1u << 24) + 1, ~0u}) {
+    ps::FrameHeader push = Sections(ps::PUSH, 0, 4, kSmallDim);
+    push.set_samples(samples);
+    EXPECT_EQ(Ask(push, Bytes(keys_.keys(), 4 * kSmallDim)).code, kInvalid) << samples;
+    ps::FrameHeader dense;
+    dense.set_verb(ps::PUSH_DENSE);
+    dense.set_samples(samples);
+    EXPECT_EQ(Ask(dense, Bytes({}, kSmallDense), 1).code, kInvalid) << samples;
+  }
+}
+
+TEST_F(LaneSessionTest, RowsAreNotReplacedWhileAStepWaits) {
+  job_ = SmallJob(Mode::kSync, 2);
+  EXPECT_EQ(Ask(Sections(ps::PUSH, 0, 4, kSmallDim), Bytes(keys_.keys(), 4 * kSmallDim)).code, 0);
+  ps::FrameHeader clear;
+  clear.set_verb(ps::CLEAR_LANE);
+  const Answered refused = Ask(clear, "");
+  EXPECT_EQ(refused.code, kPrecondition);
+  EXPECT_THAT(refused.message, testing::HasSubstr("step 0 waits for worker 1"));
 }
 
 TEST_F(LaneSessionTest, ServesNobodyWhoHasLeft) {

@@ -103,7 +103,10 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
     return absl::FailedPreconditionError(absl::StrCat("ack: the job asks for ", request.job().ack(),
                                                       ", and this server has nowhere to write a log: start it with "
                                                       "--data_dir (REGATTA_DATA_DIR)"));
-  const ServerPlace place{static_cast<int>(std::min<uint32_t>(request.server(), 1u << 30)), spec.lanes.servers};
+  if (request.server() >= static_cast<uint32_t>(spec.lanes.servers))
+    return absl::InvalidArgumentError(
+        absl::StrCat("server: there is no server ", request.server(), " of ", spec.lanes.servers));
+  const ServerPlace place{static_cast<int>(request.server()), spec.lanes.servers};
   const uint64_t job_id = request.job_id() == 0 ? NewIncarnation() : request.job_id();
   Journal* const journal = spec.ack == Ack::kMemory ? nullptr : journal_;
   if (spec.loss_policy == LossPolicy::kAwait && journal == nullptr)
@@ -159,6 +162,9 @@ absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request)
           absl::StrCat("server 0 goes on with a job of which this server knows nothing",
                        journal_ == nullptr ? "" : absl::StrCat(": ", journal_->data_dir(), " was empty or had ended"),
                        "; start every server on the data_dir that it had, or all of them on empty ones"));
+    // A job that any worker could make would be one that a misled worker can make for the others.
+    if (request.worker().rank() != 0)
+      return absl::UnavailableError("worker 0 brings the job, and has not connected to this server yet");
     RETURN_IF_ERROR(StartJob(request));
     return job_.get();
   }
@@ -180,6 +186,7 @@ grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectR
                                 ps::ConnectReply* reply) {
   const auto join = [&]() -> absl::Status {
     if (request->worker().rank() == 0) RETURN_IF_ERROR(CheckFirstWorker(guard_.Of(*context)));
+    if (request->worker().incarnation() == 0) return absl::InvalidArgumentError("the worker has no incarnation");
     ASSIGN_OR_RETURN(HostedJob* const job, JoinJob(*request));
     ASSIGN_OR_RETURN(const std::string before, job->Admit(ToIdentity(request->worker())));
     reply->set_incarnation(incarnation_);
@@ -200,6 +207,10 @@ grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectR
     return absl::OkStatus();
   };
   absl::Status status = join();
+  if (absl::IsUnavailable(status)) {
+    reply->set_wait(std::string(status.message()));
+    return Answer(absl::OkStatus());
+  }
   if (absl::IsFailedPrecondition(status) && journal_ != nullptr && !journal_->entries().empty())
     status = absl::FailedPreconditionError(absl::StrCat(status.message(), " (this server goes on with the job in ",
                                                         journal_->data_dir(), "; remove it to begin another)"));

@@ -60,11 +60,13 @@ class Life {
   Journal& journal() { return *journal_; }
 
   // A push of key → gradient, or of the dense block; the code of its answer.
-  int Push(int rank, uint64_t id, uint64_t step, const std::map<base::Key, float>& grads, bool more = false) {
+  int Push(int rank, uint64_t id, uint64_t step, const std::map<base::Key, float>& grads, uint32_t part = 0,
+           bool more = false) {
     std::vector<base::Key> keys;
     for (const auto& [key, grad] : grads) keys.push_back(key);
     const base::GroupedKeys grouped(keys);
     ps::FrameHeader header = Header(ps::PUSH, id, step);
+    header.set_part(part);
     header.set_more(more);
     ps::Section* section = header.add_sections();
     section->set_keys(static_cast<uint32_t>(keys.size()));
@@ -178,12 +180,12 @@ TEST_F(RecoveryTest, AStepOfSyncIsAppliedWholeOrNotAtAll) {
 
 TEST_F(RecoveryTest, APushOfSeveralFramesBeginsAnewWithItsFirst) {
   auto life = Begin(Mode::kSync, 1);
-  EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}, /*more=*/true), 0);
+  EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}, 1, /*more=*/true), 0);
   life.reset();
   life = Again();
   EXPECT_EQ(life->rows().size(), 3u) << "the dense parameters and their states";
-  EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}, /*more=*/true), 0);
-  EXPECT_EQ(life->Push(0, 2, 0, {{2, 1.0f}}), 0);
+  EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}, 1, /*more=*/true), 0);
+  EXPECT_EQ(life->Push(0, 2, 0, {{2, 1.0f}}, 2), 0);
   const Life::Rows before = life->rows();
   EXPECT_TRUE(before.contains(1) && before.contains(2));
   life.reset();

@@ -50,7 +50,9 @@ class Job {
   HostedJob& hosted() { return *job_; }
   absl::Status Save() { return Keeper::Start(*job_, *journal_, {}).value()->Save(); }
 
+  // As after a kill, which breaks the connections of the process before.
   void Join(int rank, uint64_t incarnation) {
+    job_->roster().Suspect({rank, now_[rank], ""});
     EXPECT_EQ(job_->Admit({rank, incarnation, absl::StrCat("process ", incarnation)}).status(), absl::OkStatus());
     now_[rank] = incarnation;
   }
@@ -65,14 +67,15 @@ class Job {
     std::string message;
     std::vector<float> floats;
   };
-  // Of the rank's present process, or of the one that `incarnation` names.
-  Answer Push(int rank, uint64_t batch, const std::map<base::Key, float>& grads, bool more = false,
+  // Of the rank's present process, or of the one that `incarnation` names. Parts 1 and 2 are the frames of one push.
+  Answer Push(int rank, uint64_t batch, const std::map<base::Key, float>& grads, uint32_t part = 0,
               uint64_t incarnation = 0) {
     std::vector<base::Key> keys;
     for (const auto& [key, grad] : grads) keys.push_back(key);
     const base::GroupedKeys grouped(keys);
     ps::FrameHeader header = Header(ps::PUSH, batch);
-    header.set_more(more);
+    header.set_part(part);
+    header.set_more(part == 1);
     AddSection(header, keys.size());
     std::string body(reinterpret_cast<const char*>(grouped.keys().data()), keys.size() * sizeof(base::Key));
     for (const base::Key key : grouped.keys()) Append(body, grads.at(key));
@@ -193,29 +196,29 @@ TEST_F(ReturnTest, TheProcessBeforeIsRefused) {
   EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}).code, 0);
   const std::vector<float> before = job->Pull(0, 1);
   job->Join(0, 2);
-  const Job::Answer answer = job->Push(0, 1, {{1, 1.0f}}, false, /*incarnation=*/1);
+  const Job::Answer answer = job->Push(0, 1, {{1, 1.0f}}, 0, /*incarnation=*/1);
   EXPECT_EQ(answer.code, static_cast<int>(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(answer.message, HasSubstr("process 2"));
   EXPECT_EQ(job->Pull(0, 1), before);
   Restart(job);
-  EXPECT_NE(job->Push(0, 1, {{1, 1.0f}}, false, /*incarnation=*/1).code, 0) << "after the server's return, too";
+  EXPECT_NE(job->Push(0, 1, {{1, 1.0f}}, 0, /*incarnation=*/1).code, 0) << "after the server's return, too";
 }
 
 TEST_F(ReturnTest, APushOfSeveralFramesIsThereWholeOrNotAtAll) {
   auto job = Begin(Mode::kAsync, 1);
   const std::vector<float> before = job->Pull(0, 0);
-  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*more=*/true).code, 0);
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*part=*/1).code, 0);
   EXPECT_EQ(job->Pull(0, 0), before);
   ASSERT_EQ(job->Save(), absl::OkStatus());
   Restart(job);
   job->Join(0, 2);
   EXPECT_EQ(job->Pull(0, 0), before);
-  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*more=*/true).code, 0);
-  EXPECT_EQ(job->Push(0, 0, {{2, 1.0f}}).code, 0);
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*part=*/1).code, 0);
+  EXPECT_EQ(job->Push(0, 0, {{2, 1.0f}}, /*part=*/2).code, 0);
   const std::vector<float> once = job->Pull(0, 1);
   job->Join(0, 3);
-  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*more=*/true).code, 0);
-  EXPECT_EQ(job->Push(0, 0, {{2, 1.0f}}).code, 0);
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*part=*/1).code, 0);
+  EXPECT_EQ(job->Push(0, 0, {{2, 1.0f}}, /*part=*/2).code, 0);
   EXPECT_EQ(job->Pull(0, 1), once);
 }
 
@@ -301,6 +304,28 @@ TEST(Roster, AwaitsAWorkerThatIsLostAndEndsTheJobWhenItDoesNotComeBack) {
   roster.Lose(1, "test");
   roster.LoseSilent(std::chrono::seconds(10));
   EXPECT_THAT(std::string(roster.failure().message()), HasSubstr("worker 1 (c"));
+}
+
+TEST(Roster, AWorkerThatLivesIsNotReplaced) {
+  Roster roster(2, LossPolicy::kAwait);
+  ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
+  const auto refused = roster.Join({1, 2, "c"});
+  EXPECT_TRUE(absl::IsUnavailable(refused.status()));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("worker 1 (b, last heard 0.0 s ago) is running"));
+  EXPECT_EQ(roster.Check({1, 1, "b"}), absl::OkStatus());
+  roster.Suspect({1, 1, "b"});
+  roster.Heard({1, 1, "b"}, {});
+  EXPECT_TRUE(absl::IsUnavailable(roster.Join({1, 2, "c"}).status())) << "it was heard since its connection broke";
+  roster.Suspect({1, 1, "b"});
+  EXPECT_EQ(roster.Join({1, 2, "c"}).value(), "b") << "it was killed";
+  roster.Excuse(-Roster::kLives);
+  EXPECT_EQ(roster.Join({1, 3, "d"}).value(), "c") << "it is silent";
+}
+
+TEST(Roster, AWorkerThatThisServerHasNotHeardIsReplacedAtOnce) {
+  Roster roster(2, LossPolicy::kAwait);
+  roster.Restore({1, 1, "b"}, MemberState::kHere);
+  EXPECT_EQ(roster.Join({1, 2, "c"}).value(), "b");
 }
 
 TEST(Roster, AStopWaitsALittleForAWorkerThatIsAway) {

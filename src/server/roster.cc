@@ -7,12 +7,6 @@
 #include "absl/strings/str_format.h"
 
 namespace regatta::server {
-namespace {
-
-constexpr std::chrono::seconds kBrokenPatience(5);  // two heartbeats and a little
-
-}  // namespace
-
 const char* Name(MemberState state) {
   switch (state) {
     case MemberState::kAwaited:
@@ -54,14 +48,23 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
           absl::StrCat("there has been a worker ", id.rank, " already: ", member.id.where, " is ", Name(member.state),
                        "; start every worker once, with its own PADDLE_TRAINER_ID. One that died can "
                        "be started again where runner.on_worker_loss is await"));
+    if (returns) RETURN_IF_ERROR(CheckGoneLocked(member));
     RETURN_IF_ERROR(record_(id, MemberState::kHere));
     if (returns) before = member.id.where;
     LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")"
               << (returns ? " in the place of " : "") << before;
-    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}, before};
+    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}, before, true};
   }
   Changed();
   return before;
+}
+
+absl::Status Roster::CheckGoneLocked(const Member& member) const {
+  if (member.state != MemberState::kHere || member.broken.has_value() || !member.met) return absl::OkStatus();
+  if (std::chrono::steady_clock::now() - member.heard >= kLives) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      DescribeLocked(member.id.rank), " is running; another process can take its place when it has not been heard for ",
+      kLives.count(), " s. Start every worker once, with its own PADDLE_TRAINER_ID"));
 }
 
 absl::Status Roster::Check(const Identity& id) const {
@@ -86,6 +89,7 @@ Member* Roster::FindLocked(const Identity& id) {
 void Roster::HeardLocked(Member& member) {
   member.heard = std::chrono::steady_clock::now();
   member.broken.reset();
+  member.met = true;
   if (member.state != MemberState::kAway) return;
   member.state = MemberState::kHere;
   member.away.reset();
@@ -153,7 +157,7 @@ void Roster::Restore(const Identity& id, MemberState state, const std::string& b
   Member& member = members_[static_cast<size_t>(id.rank)];
   const bool taken = member.state != MemberState::kAwaited && member.id.incarnation != id.incarnation;
   const std::string known = taken ? member.id.where : member.before;
-  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, before.empty() ? known : before};
+  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, before.empty() ? known : before, false};
 }
 
 absl::Status Roster::Hold(const std::function<absl::Status(const std::vector<Member>& members)>& fn) const {
@@ -173,7 +177,7 @@ void Roster::LoseSilent(std::chrono::duration<double> limit) {
         if (!failure_.ok()) LOG(ERROR) << failure_.message();
         lost |= !failure_.ok();
       }
-      const bool broken = member.broken.has_value() && now - *member.broken >= kBrokenPatience;
+      const bool broken = member.broken.has_value() && now - *member.broken >= kLives;
       if (member.state != MemberState::kHere || (now - member.heard < limit && !broken)) continue;
       LoseLocked(rank, broken ? "its connection broke" : "no heartbeat");
       lost = true;

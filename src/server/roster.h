@@ -43,16 +43,20 @@ struct Member {
   std::optional<std::chrono::steady_clock::time_point> away;    // since when
   ps::WorkerProgress progress;                                  // the last that its heartbeat carried
   std::string before;                                           // where the process ran whose place it took; "" = none
+  bool met = true;                                              // heard by this process of the server
 };
 
 class Roster {
  public:
+  static constexpr std::chrono::seconds kLives{5};  // two heartbeats and a little
+
   // With kAwait a worker may be away for `patience`; then the job ends.
   Roster(int workers, LossPolicy policy, std::chrono::duration<double> patience = std::chrono::seconds(600));
 
   int workers() const { return static_cast<int>(members_.size()); }
   // FAILED_PRECONDITION where the rank is taken, or the job is over. With kAwait a process takes the place of the one
-  // that was there before, which is refused from then on: where that one ran. "" where there was none.
+  // that was there before, which is refused from then on: where that one ran. "" where there was none. UNAVAILABLE
+  // while that one lives: it was heard within kLives, and none of its connections has broken since.
   absl::StatusOr<std::string> Join(const Identity& id);
   // OK where the worker is here under this incarnation.
   absl::Status Check(const Identity& id) const;
@@ -109,6 +113,8 @@ class Roster {
   }
   void HeardLocked(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LoseLocked(int rank, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Why another process cannot take the member's place yet; OK: it can.
+  absl::Status CheckGoneLocked(const Member& member) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Why the job ends without a worker that is away; OK: it is waited for.
   absl::Status GiveUpLocked(int rank, std::chrono::duration<double> limit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

@@ -11,6 +11,9 @@
 
 namespace regatta::server {
 
+// A request comes from a worker, or from a record of the lane's log. What is in the log was accepted when it came.
+enum class RequestOrigin : uint8_t { kWorker, kLog };
+
 struct TablePart {
   int table = 0;
   int width = 0;

@@ -2,14 +2,16 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "base/failpoint.h"
 
 namespace regatta::server {
 namespace {
 
-constexpr std::chrono::seconds kSayAfter(10);
+constexpr std::chrono::seconds kSayMissingAfter(10);
 
 }  // namespace
 
@@ -19,49 +21,110 @@ SyncStage::SyncStage(Roster& roster, Apply apply, Capture capture)
       capture_(std::move(capture)),
       left_pass_(static_cast<size_t>(roster.workers()), -1) {}
 
-absl::Status SyncStage::Begin(uint64_t pass, uint64_t step) {
-  base::MutexLock lock(mu_);
-  RETURN_IF_ERROR(failure_);
-  if (step <= next_) return absl::OkStatus();
-  if (!staged_.empty())
+absl::StatusOr<uint64_t> SyncStage::LogLocked(const StageRequest& request) {
+  absl::StatusOr<uint64_t> index = request.log();
+  if (!index.ok()) {
+    failure_ = index.status();
+    changed_.NotifyAll();
+  }
+  return index;
+}
+
+absl::Status SyncStage::CheckBeginLocked(uint64_t pass, uint64_t step) const {
+  if (begun_.has_value() && begun_->first == pass && begun_->second != step)
+    return absl::FailedPreconditionError(absl::StrCat("pass ", pass, " cannot begin at step ", step,
+                                                      ": for another worker it begins at step ", begun_->second));
+  if (begun_.has_value() && pass < begun_->first)
+    return absl::FailedPreconditionError(
+        absl::StrCat("pass ", pass, " cannot begin: pass ", begun_->first, " has begun"));
+  if (step > next_ && !staged_.empty())
     return absl::FailedPreconditionError(absl::StrCat("pass ", pass, " cannot begin at step ", step, ": step ",
                                                       staged_.begin()->first, " of pass ", staged_.begin()->second.pass,
                                                       " is not complete"));
-  next_ = step;
-  changed_.NotifyAll();
   return absl::OkStatus();
 }
 
-absl::Status SyncStage::Add(int rank, StepPart part) {
+absl::Status SyncStage::Begin(uint64_t pass, uint64_t step, const StageRequest& request) {
   base::MutexLock lock(mu_);
   RETURN_IF_ERROR(failure_);
-  if (part.step < next_)
+  if (request.origin == RequestOrigin::kWorker) RETURN_IF_ERROR(CheckBeginLocked(pass, step));
+  RETURN_IF_ERROR(LogLocked(request).status());
+  begun_ = {pass, step};
+  ApplyBeforeLocked(step);
+  next_ = std::max(next_, step);
+  changed_.NotifyAll();
+  return failure_;
+}
+
+absl::Status SyncStage::Check(int rank, uint64_t pass, uint64_t step) {
+  base::MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckLocked(rank, pass, step));
+  return CheckAheadLocked(rank, step);
+}
+
+absl::Status SyncStage::CheckAheadLocked(int rank, uint64_t step) const {
+  if (step - next_ <= kMaxStepsAhead) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("step ", step, " of worker ", rank, " is too far ahead: step ", next_,
+                                            " is next, and ", kMaxStepsAhead, " more may wait"));
+}
+
+absl::Status SyncStage::CheckLocked(int rank, uint64_t pass, uint64_t step) const {
+  RETURN_IF_ERROR(failure_);
+  if (step < next_)
     return absl::FailedPreconditionError(
-        absl::StrCat("step ", part.step, " of worker ", rank, " comes after step ", next_ - 1, " was applied"));
+        absl::StrCat("step ", step, " of worker ", rank, " comes after step ", next_ - 1, " was applied"));
+  const auto staged = staged_.find(step);
+  const bool known = staged != staged_.end() || begun_.has_value();
+  const uint64_t wanted = staged != staged_.end() ? staged->second.pass : begun_.value_or(std::pair(pass, step)).first;
+  if (known && wanted != pass)
+    return absl::FailedPreconditionError(absl::StrCat("step ", step, " is of pass ", pass, " to worker ", rank,
+                                                      " and of pass ", wanted, " to the others"));
+  if (staged != staged_.end() && staged->second.parts.contains(rank))
+    return absl::FailedPreconditionError(absl::StrCat("worker ", rank, " brings step ", step, " twice"));
+  return absl::OkStatus();
+}
+
+absl::Status SyncStage::Add(int rank, StepPart part, const StageRequest& request) {
+  base::MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckLocked(rank, part.pass, part.step));
+  if (request.origin == RequestOrigin::kWorker) RETURN_IF_ERROR(CheckAheadLocked(rank, part.step));
+  ASSIGN_OR_RETURN(const uint64_t logged, LogLocked(request));
+  if (part.logged == 0) part.logged = logged;
   Step& step = staged_[part.step];
-  if (step.parts.empty()) step.pass = part.pass;
-  if (step.pass != part.pass)
-    return absl::FailedPreconditionError(absl::StrCat("step ", part.step, " is of pass ", part.pass, " to worker ",
-                                                      rank, " and of pass ", step.pass, " to the others"));
-  if (!step.parts.try_emplace(rank, std::move(part)).second)
-    return absl::FailedPreconditionError(absl::StrCat("worker ", rank, " brings a step twice"));
+  step.pass = part.pass;
+  step.parts.emplace(rank, std::move(part));
   ApplyCompleteLocked();
   return failure_;
 }
 
-void SyncStage::Fail(const absl::Status& why) {
-  base::MutexLock lock(mu_);
-  if (failure_.ok()) failure_ = why;
-  changed_.NotifyAll();
-}
-
-absl::Status SyncStage::LeavePass(int rank, uint64_t pass) {
+absl::Status SyncStage::LeavePass(int rank, uint64_t pass, const StageRequest& request) {
   base::MutexLock lock(mu_);
   RETURN_IF_ERROR(failure_);
+  if (request.origin == RequestOrigin::kWorker && begun_.has_value() && pass > begun_->first)
+    return absl::FailedPreconditionError(absl::StrCat("worker ", rank, " leaves pass ", pass, ", and pass ",
+                                                      begun_->first, " is the last that has begun"));
+  RETURN_IF_ERROR(LogLocked(request).status());
   int64_t& left = left_pass_[static_cast<size_t>(rank)];
   left = std::max(left, static_cast<int64_t>(pass));
   ApplyCompleteLocked();
   return failure_;
+}
+
+absl::Status SyncStage::Empty(RequestOrigin origin) {
+  base::MutexLock lock(mu_);
+  if (origin == RequestOrigin::kLog) ApplyBeforeLocked(std::numeric_limits<uint64_t>::max());
+  RETURN_IF_ERROR(failure_);
+  if (staged_.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("step ", staged_.begin()->first, " waits for ", MissingLocked(),
+                                                    "; tables are replaced when no worker trains"));
+}
+
+// Whether or not everybody has brought a part.
+void SyncStage::ApplyBeforeLocked(uint64_t step) {
+  while (failure_.ok() && !staged_.empty() && staged_.begin()->first < step) {
+    next_ = staged_.begin()->first;
+    ApplyNextLocked();
+  }
 }
 
 absl::Status SyncStage::AwaitBefore(uint64_t step, const std::function<absl::Status()>& asker) {
@@ -73,7 +136,7 @@ absl::Status SyncStage::AwaitBefore(uint64_t step, const std::function<absl::Sta
     RETURN_IF_ERROR(asker());
     changed_.WaitFor(mu_, std::chrono::seconds(1));
     const auto now = std::chrono::steady_clock::now();
-    if (next_ >= step || now - said < kSayAfter) continue;
+    if (next_ >= step || now - said < kSayMissingAfter) continue;
     said = now;
     LOG(WARNING) << "step " << next_ << ": waiting for " << MissingLocked();
   }
@@ -120,15 +183,20 @@ bool SyncStage::CompleteLocked(const Step& step) const {
   return true;
 }
 
+void SyncStage::ApplyNextLocked() {
+  const auto it = staged_.find(next_);
+  failure_ = base::Failpoint("step.complete");
+  if (failure_.ok()) failure_ = ApplyLocked(it->second, next_);
+  staged_.erase(it);
+  ++next_;
+}
+
 void SyncStage::ApplyCompleteLocked() {
   bool applied = false;
   while (failure_.ok()) {
     const auto it = staged_.find(next_);
     if (it == staged_.end() || !CompleteLocked(it->second)) break;
-    failure_ = base::Failpoint("step.complete");
-    if (failure_.ok()) failure_ = ApplyLocked(it->second, next_);
-    staged_.erase(it);
-    ++next_;
+    ApplyNextLocked();
     applied = true;
   }
   if (applied) changed_.NotifyAll();
@@ -141,7 +209,9 @@ absl::Status SyncStage::ApplyLocked(const Step& step, uint64_t number) {
   const StepPart& first = *parts.front();
   Sum sum;
   sum.step = number;
-  for (const StepPart* part : parts) sum.samples += part->samples;
+  uint64_t samples = 0;
+  for (const StepPart* part : parts) samples += part->samples;
+  sum.samples = static_cast<uint32_t>(std::min<uint64_t>(samples, std::numeric_limits<uint32_t>::max()));
   table_sums_.resize(first.tables.size());
   for (size_t t = 0; t < first.tables.size(); ++t) {
     std::vector<base::TableGrads> pushes;

@@ -1,14 +1,17 @@
 // Sync on one lane: a step waits here until every worker that is expected has brought its part; then the parts are
 // added in the order of ranks and applied as one update.
 // Thread-safety: all methods are concurrent.
-// Invariant: steps are applied in order, each once and whole.
+// Invariants: steps are applied in order, each once and whole. A request is logged under the stage's lock, after it has
+// been accepted: the lane's log has requests in the order in which they took effect.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -19,6 +22,14 @@
 #include "table/gradient_sum.h"
 
 namespace regatta::server {
+
+// On replay workers that have left are still expected, so steps may be staged that were complete: records of the log
+// are not judged by them.
+struct StageRequest {
+  RequestOrigin origin = RequestOrigin::kWorker;
+  // Writes it to the log; the record's index, 0 = there is none.
+  std::function<absl::StatusOr<uint64_t>()> log = [] { return 0; };
+};
 
 class SyncStage {
  public:
@@ -35,14 +46,23 @@ class SyncStage {
   // Without `capture` no step is kept as it was before.
   SyncStage(Roster& roster, Apply apply, Capture capture = nullptr);
 
-  // The pass's steps begin at `step`; every worker says the same.
-  absl::Status Begin(uint64_t pass, uint64_t step);
-  // Hands over a worker's part. FAILED_PRECONDITION where the step has been applied or the rank has brought it.
-  absl::Status Add(int rank, StepPart part);
-  // A part cannot be taken, for a reason that stays: no step is completed any more, and whoever waits hears why.
-  void Fail(const absl::Status& why);
+  // How far a worker may be ahead of the step that is applied next. It needs one: it pulls a step before it pushes it.
+  static constexpr uint64_t kMaxStepsAhead = 8;
+
+  // The pass's steps begin at `step`; every worker says the same. FAILED_PRECONDITION names both numbers where another
+  // worker has said otherwise.
+  absl::Status Begin(uint64_t pass, uint64_t step, const StageRequest& request = {});
+  // Whether a part that a worker brings can be taken. FAILED_PRECONDITION where the step has been applied, the rank has
+  // brought it, or the pass is another; OUT_OF_RANGE where it is too far ahead.
+  absl::Status Check(int rank, uint64_t pass, uint64_t step);
+  // Hands over a worker's part. Errors as Check, and then nothing is logged. A log that cannot be written ends the job:
+  // no step is completed any more, and every waiting call returns that error.
+  absl::Status Add(int rank, StepPart part, const StageRequest& request = {});
   // The rank brings no more steps of this pass.
-  absl::Status LeavePass(int rank, uint64_t pass);
+  absl::Status LeavePass(int rank, uint64_t pass, const StageRequest& request = {});
+  // Before rows are replaced. FAILED_PRECONDITION where a worker's request finds a step that waits for parts. Where a
+  // record does, that step was complete then, and is applied.
+  absl::Status Empty(RequestOrigin origin);
   // Waits until all steps before `step` are applied; the job's failure ends the wait, and an error of `asker`, who may
   // have gone meanwhile.
   absl::Status AwaitBefore(
@@ -68,6 +88,12 @@ class SyncStage {
     uint64_t pass = 0;
     std::map<int, StepPart> parts;  // by rank
   };
+  absl::Status CheckLocked(int rank, uint64_t pass, uint64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckAheadLocked(int rank, uint64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckBeginLocked(uint64_t pass, uint64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<uint64_t> LogLocked(const StageRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ApplyNextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ApplyBeforeLocked(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ApplyCompleteLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ApplyLocked(const Step& step, uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool CompleteLocked(const Step& step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -79,9 +105,10 @@ class SyncStage {
   base::Mutex mu_;
   base::CondVar changed_;
   std::map<uint64_t, Step> staged_ ABSL_GUARDED_BY(mu_);
-  std::vector<int64_t> left_pass_ ABSL_GUARDED_BY(mu_);           // the last pass that a rank has left; -1 = none
-  uint64_t next_ ABSL_GUARDED_BY(mu_) = 0;                        // steps before it are applied
-  std::shared_ptr<const StepImage> before_ ABSL_GUARDED_BY(mu_);  // of the last step that was applied
+  std::vector<int64_t> left_pass_ ABSL_GUARDED_BY(mu_);  // the last pass that a rank has left; -1 = none
+  uint64_t next_ ABSL_GUARDED_BY(mu_) = 0;               // steps before it are applied
+  std::optional<std::pair<uint64_t, uint64_t>> begun_ ABSL_GUARDED_BY(mu_);  // the last pass that began, and its step
+  std::shared_ptr<const StepImage> before_ ABSL_GUARDED_BY(mu_);             // of the last step that was applied
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   std::vector<table::GradientSum> table_sums_ ABSL_GUARDED_BY(mu_);
   std::vector<float> dense_sum_ ABSL_GUARDED_BY(mu_);

@@ -58,7 +58,8 @@ TEST_F(SyncStageTest, GoesOnWithoutThoseWhoLeftThePassAndExpectsThemInTheNext) {
 TEST_F(SyncStageTest, APartThatCannotBeTakenEndsTheWaitOfAll) {
   ASSERT_TRUE(stage_.Add(0, Part(0, 0, 1)).ok());
   std::thread waiting([this] { EXPECT_TRUE(absl::IsResourceExhausted(stage_.AwaitBefore(1))); });
-  stage_.Fail(absl::ResourceExhaustedError("no room"));
+  const StageRequest unwritable{.log = [] { return absl::ResourceExhaustedError("no room"); }};
+  EXPECT_TRUE(absl::IsResourceExhausted(stage_.Add(1, Part(0, 0, 1), unwritable)));
   waiting.join();
   EXPECT_TRUE(absl::IsResourceExhausted(stage_.Add(1, Part(0, 0, 2))));
   EXPECT_TRUE(applied_.empty());
@@ -94,6 +95,34 @@ TEST_F(SyncStageTest, AResumedRunBeginsAtItsStep) {
   for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(stage_.Add(rank, Part(3, 100, 1)).ok());
   ASSERT_EQ(applied_.size(), 1u);
   EXPECT_EQ(applied_[0].first, 100u);
+}
+
+TEST_F(SyncStageTest, APassBeginsAtOneStepForEverybody) {
+  ASSERT_TRUE(stage_.Begin(3, 100).ok());
+  EXPECT_TRUE(stage_.Begin(3, 100).ok());
+  EXPECT_EQ(stage_.Begin(3, uint64_t{1} << 40).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(stage_.Begin(2, 100).code(), absl::StatusCode::kFailedPrecondition) << "a pass before";
+  EXPECT_EQ(stage_.LeavePass(0, 4).code(), absl::StatusCode::kFailedPrecondition) << "a pass that has not begun";
+  for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(stage_.Add(rank, Part(3, 100, 1)).ok());
+  EXPECT_EQ(applied_.size(), 1u);
+}
+
+TEST_F(SyncStageTest, StepsFarAheadAreNotKept) {
+  EXPECT_TRUE(stage_.Add(0, Part(0, SyncStage::kMaxStepsAhead, 1)).ok());
+  EXPECT_EQ(stage_.Add(0, Part(0, SyncStage::kMaxStepsAhead + 1, 1)).code(), absl::StatusCode::kOutOfRange);
+  StageRequest record;
+  record.origin = RequestOrigin::kLog;
+  EXPECT_TRUE(stage_.Add(0, Part(0, SyncStage::kMaxStepsAhead + 1, 1), record).ok()) << "replay lags behind";
+}
+
+TEST_F(SyncStageTest, WhatIsRefusedIsNotLogged) {
+  int logged = 0;
+  const StageRequest request{RequestOrigin::kWorker, [&] { return ++logged; }};
+  EXPECT_TRUE(stage_.Add(0, Part(0, 0, 1), request).ok());
+  EXPECT_FALSE(stage_.Add(0, Part(0, 0, 1), request).ok());
+  EXPECT_FALSE(stage_.Add(0, Part(0, 99, 1), request).ok());
+  EXPECT_FALSE(stage_.Begin(0, 50, request).ok()) << "step 0 is not complete";
+  EXPECT_EQ(logged, 1);
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ bool IsAdminVerb(ps::Verb verb) {
     case ps::READ_ROWS:
     case ps::LOAD_ROWS:
     case ps::CLEAR:
+    case ps::CLEAR_LANE:
     case ps::READ_DENSE:
     case ps::LOAD_DENSE:
     case ps::BEGIN_CUT:

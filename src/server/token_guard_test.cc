@@ -37,7 +37,7 @@ TEST(TokenGuard, OneTokenIsTheAdminsToo) {
 TEST(TokenGuard, WithoutCredentialsEverybodyIsAnAdmin) { EXPECT_EQ(TokenGuard(nullptr).OfToken(""), Standing::kAdmin); }
 
 TEST(TokenGuard, WholeTablesAreForAdmins) {
-  for (const ps::Verb verb : {ps::READ_ROWS, ps::LOAD_ROWS, ps::CLEAR, ps::READ_DENSE, ps::LOAD_DENSE}) {
+  for (const ps::Verb verb : {ps::READ_ROWS, ps::LOAD_ROWS, ps::CLEAR_LANE, ps::READ_DENSE, ps::LOAD_DENSE}) {
     EXPECT_EQ(CheckStanding(Standing::kAdmin, verb), absl::OkStatus());
     const absl::Status refused = CheckStanding(Standing::kWorker, verb);
     EXPECT_TRUE(absl::IsPermissionDenied(refused));

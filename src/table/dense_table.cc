@@ -144,12 +144,23 @@ absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const Push
   return absl::OkStatus();
 }
 
-absl::Status DenseTable::Add(std::span<const float> differences) {
+absl::Status DenseTable::Add(std::span<const float> differences, NanPolicy nan_policy) {
   if (differences.size() != values_.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(Named(config_), ": add: ", differences.size(), " values for ", values_.size(), " elements"));
   }
+  const bool finite = AllFinite(differences);
+  if (!finite && nan_policy == NanPolicy::kAbort) return NonFiniteError({0, differences});
   base::MutexLock lock(mu_);
+  if (!finite && nan_policy == NanPolicy::kSkip) {
+    ++skipped_;
+    return absl::OkStatus();
+  }
+  std::vector<float> clipped(finite ? 0 : differences.size());
+  if (!finite) {
+    CopyFinite(differences, clipped.data());
+    differences = clipped;
+  }
   for (size_t i = 0; i < differences.size(); ++i) values_[i] += differences[i];
   return absl::OkStatus();
 }

@@ -44,8 +44,9 @@ class DenseTable {
   DenseCopy Copy() const;                                        // a cut: no push is in it by half
   // One step of the rule over all of `grads`, which must cover every element once: mean = sum / samples.
   absl::Status Push(std::span<const base::DenseGrad> grads, const PushOptions& options);
-  // values += differences, size() of them; the rule's states stay as they are.
-  absl::Status Add(std::span<const float> differences);
+  // values += differences, size() of them; the rule's states stay as they are. NaN and Inf go by `nan_policy`, as in
+  // Push.
+  absl::Status Add(std::span<const float> differences, NanPolicy nan_policy);
   uint64_t updates() const;
   uint64_t skipped_gradients() const;  // pushes left out by NanPolicy::kSkip
 

@@ -182,9 +182,28 @@ TEST(DenseTable, BlocksStepAsTheWholeDoes) {
   EXPECT_FALSE(DenseTable::CreateBlock(config, 1, size + 1).ok());
 
   const std::vector<float> before = joined, ones(before.size(), 1.0f);
-  ASSERT_TRUE(whole->Add(ones).ok());
+  ASSERT_TRUE(whole->Add(ones, NanPolicy::kSkip).ok());
   for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(whole->Values()[i], before[i] + 1.0f);
-  EXPECT_FALSE(whole->Add({ones.data(), 1}).ok());
+  EXPECT_FALSE(whole->Add({ones.data(), 1}, NanPolicy::kSkip).ok());
+}
+
+TEST(DenseTable, DifferencesThatAreNoNumbersGoByThePolicy) {
+  auto table = Make(Config());
+  const std::vector<float> before(table->Values().begin(), table->Values().end());
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  for (const float bad : {nan, inf, -inf}) {
+    std::vector<float> differences(before.size(), 1.0f);
+    differences[1] = bad;
+    EXPECT_TRUE(table->Add(differences, NanPolicy::kSkip).ok());
+    EXPECT_TRUE(absl::IsFailedPrecondition(table->Add(differences, NanPolicy::kAbort)));
+    EXPECT_EQ(std::vector<float>(table->Values().begin(), table->Values().end()), before);
+  }
+  EXPECT_EQ(table->skipped_gradients(), 3u);
+  std::vector<float> differences(before.size(), 1.0f);
+  differences[1] = nan;
+  ASSERT_TRUE(table->Add(differences, NanPolicy::kClip).ok());
+  EXPECT_EQ(table->Values()[0], before[0] + 1.0f);
+  EXPECT_EQ(table->Values()[1], before[1]);
 }
 
 TEST(DenseTable, ASnapshotIsNeverHalfAnUpdate) {

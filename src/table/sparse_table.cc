@@ -160,14 +160,19 @@ absl::Status SparseTable::Push(const base::TableGrads& grads, const PushOptions&
   return base::Annotate(status, Named(config_));
 }
 
-absl::Status SparseTable::Add(const base::TableGrads& differences) { return Write(differences, &Accessor::Add); }
+absl::Status SparseTable::Add(const base::TableGrads& differences, NanPolicy nan_policy) {
+  return Write(differences, nan_policy, &Accessor::Add);
+}
 
-absl::Status SparseTable::Assign(const base::TableGrads& values) { return Write(values, &Accessor::Assign); }
+absl::Status SparseTable::Assign(const base::TableGrads& values) {
+  return Write(values, NanPolicy::kSkip, &Accessor::Assign);
+}
 
-absl::Status SparseTable::Write(const base::TableGrads& values, Apply write) {
+absl::Status SparseTable::Write(const base::TableGrads& values, NanPolicy nan_policy, Apply write) {
   RETURN_IF_ERROR(
       base::Annotate(CheckView(values.grads, pull_width(), values.keys.keys.size()), Named(config_) + ": write"));
-  PushVisitor visitor(*accessor_, write, values, NanPolicy::kSkip, 1, 0);
+  if (nan_policy == NanPolicy::kAbort) RETURN_IF_ERROR(base::Annotate(CheckFinite(values), Named(config_)));
+  PushVisitor visitor(*accessor_, write, values, nan_policy, 1, 0);
   const WalkOptions walk{Missing::kCreate, static_cast<uint64_t>(pull_width()) * sizeof(float)};
   const absl::Status status = store_->Walk(values.keys.keys, walk, visitor);
   if (visitor.skipped() > 0) skipped_.fetch_add(visitor.skipped(), std::memory_order_relaxed);

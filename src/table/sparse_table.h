@@ -40,8 +40,8 @@ class SparseTable {
   absl::Status Push(const base::TableGrads& grads, const PushOptions& options);
   // Adds differences.grads (pull_width floats a key) to the weights and leaves the rules' states alone; rows that are
   // missing are born with their initial value first.
-  absl::Status Add(const base::TableGrads& differences);
-  // Puts values.grads (pull_width floats a key) in place of the weights; otherwise as Add.
+  absl::Status Add(const base::TableGrads& differences, NanPolicy nan_policy);
+  // Puts values.grads (pull_width floats a key) in place of the weights, but not NaN or Inf; otherwise as Add.
   absl::Status Assign(const base::TableGrads& values);
 
   uint64_t rows() const { return store_->rows(); }
@@ -55,6 +55,8 @@ class SparseTable {
   // Puts rows (row_width floats each, back to back) in place; all keys belong to `shard`. For loading.
   absl::Status Load(uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows);
   void Clear() { store_->Clear(); }
+  // Of virtual shards [begin, end) only.
+  void ClearShards(uint32_t begin, uint32_t end) { store_->Clear(begin, end); }
 
   // A cut: the table as it is during BeginCut, while pushes go on. One writer begins it, visits every shard once, in
   // any order and from any threads, and ends it. What a push, Add, Assign or Load writes meanwhile in a shard that the
@@ -79,7 +81,8 @@ class SparseTable {
   SparseTable(const SparseTableConfig& config, std::unique_ptr<Accessor> accessor, const Schedule& schedule,
               std::unique_ptr<MemoryStore> store);
 
-  absl::Status Write(const base::TableGrads& values, void (Accessor::*write)(const PushBlock&) const);
+  absl::Status Write(const base::TableGrads& values, NanPolicy nan_policy,
+                     void (Accessor::*write)(const PushBlock&) const);
   absl::Status CheckPush(const base::TableGrads& grads, const PushOptions& options) const;
   absl::Status CheckFinite(const base::TableGrads& grads) const;
 

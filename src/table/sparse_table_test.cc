@@ -343,6 +343,50 @@ TEST(SparseTable, BadConfigsAndBadCallsAreRefusedByName) {
   EXPECT_EQ(table->rows(), 0u);
 }
 
+TEST(SparseTable, DifferencesThatAreNoNumbersGoByThePolicy) {
+  auto table = Make(Config("sgd", 4));
+  const base::GroupedKeys keys(RandomKeys(50, 3));
+  std::vector<float> rows(keys.size() * 4, 1.0f);
+  rows[4 * 7 + 2] = std::numeric_limits<float>::quiet_NaN();
+  base::TableGrads differences;
+  differences.keys = keys.view();
+  differences.grads = {rows.data(), 4, 4};
+  EXPECT_TRUE(absl::IsFailedPrecondition(table->Add(differences, NanPolicy::kAbort)));
+  EXPECT_EQ(table->rows(), 0u) << "nothing was applied";
+  EXPECT_TRUE(table->Add(differences, NanPolicy::kSkip).ok());
+  EXPECT_EQ(table->rows(), 49u);
+  EXPECT_EQ(table->skipped_gradients(), 1u);
+}
+
+TEST(SparseTable, ClearsSomeShardsAndLeavesTheOthers) {
+  auto table = Make(Config("adam", 4));
+  auto twin = Make(Config("adam", 4));
+  const base::GroupedKeys keys(RandomKeys(3000, 3));
+  constexpr uint32_t kHalf = base::kVirtualShards / 2;
+  std::vector<base::Key> upper;
+  for (const base::Key key : keys.keys())
+    if (base::ShardOf(key) >= kHalf) upper.push_back(key);
+  const base::GroupedKeys kept(upper);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());
+    ASSERT_TRUE(Push(*twin, keys, Ones(*twin, keys)).ok());
+  }
+  const uint64_t bytes = table->memory_bytes();
+  for (int i = 0; i < 3; ++i) {  // its memory is used again
+    table->ClearShards(0, kHalf);
+    EXPECT_EQ(table->rows(), kept.size());
+    EXPECT_EQ(Pull(*table, kept), Pull(*twin, kept));
+    ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());
+    ASSERT_TRUE(Push(*twin, kept, Ones(*twin, kept)).ok());
+    EXPECT_EQ(table->rows(), keys.size());
+    EXPECT_LE(table->memory_bytes(), bytes);
+  }
+  table->ClearShards(0, kHalf);
+  table->ClearShards(kHalf, base::kVirtualShards);
+  EXPECT_EQ(table->rows(), 0u);
+  EXPECT_LT(table->memory_bytes(), bytes / 2) << "the system has it back";
+}
+
 // Rows whose elements are all equal stay so under any interleaving of whole-row updates.
 TEST(SparseTable, AddMovesWeightsAndAssignReplacesThemWithoutTouchingTheState) {
   auto table = Make(Config("adam", 4));
@@ -358,8 +402,8 @@ TEST(SparseTable, AddMovesWeightsAndAssignReplacesThemWithoutTouchingTheState) {
   };
   const std::vector<float> before = Pull(*table, keys), born = Pull(*table, more);
   const std::vector<float> halves(keys.size() * 4, 0.5f), quarters(more.size() * 4, 0.25f);
-  ASSERT_TRUE(table->Add(differences(keys, halves)).ok());
-  ASSERT_TRUE(table->Add(differences(more, quarters)).ok());
+  ASSERT_TRUE(table->Add(differences(keys, halves), NanPolicy::kSkip).ok());
+  ASSERT_TRUE(table->Add(differences(more, quarters), NanPolicy::kSkip).ok());
   std::vector<float> want = before;
   for (float& w : want) w += 0.5f;
   EXPECT_EQ(Pull(*table, keys), want);

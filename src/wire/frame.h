@@ -16,10 +16,13 @@
 
 namespace regatta::wire {
 
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 inline constexpr size_t kMaxFrameBytes = 64 << 20;
 inline constexpr uint32_t kMaxKeysAFrame = 1'000'000;
-inline constexpr uint64_t kMaxKeysAPush = 16'000'000;  // of all its frames
+inline constexpr uint64_t kMaxKeysAPush = 16'000'000;         // of all its frames
+inline constexpr uint64_t kMaxPushBytes = uint64_t{1} << 30;  // keys and rows of all its frames, in memory
+inline constexpr uint32_t kMaxSamplesAPush = 1 << 24;
+inline constexpr uint64_t kMaxNumber = uint64_t{1} << 48;  // of a step, a pass or a batch
 inline constexpr size_t kMaxHeaderBytes = 64 << 10;
 inline constexpr size_t kAlignment = 16;
 

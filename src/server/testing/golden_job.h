@@ -107,6 +107,7 @@ class GoldenWorkers {
         const uint32_t to = begin + (end - begin) * static_cast<uint32_t>(frame + 1) / static_cast<uint32_t>(frames);
         ps::FrameHeader header = Header(verb, pass, step);
         header.set_more(frame + 1 < frames);
+        header.set_part(frames > 1 ? static_cast<uint32_t>(frame + 1) : 0);
         std::string body;
         for (int table = 0; table < 2; ++table) {
           ps::Section& section = *header.add_sections();
@@ -140,7 +141,7 @@ class GoldenWorkers {
   }
   // Everything goes, and a few rows and a dense block come.
   void Load() {
-    Ask(0, 0, Header(ps::CLEAR, 0, 0), "");
+    for (int lane = 0; lane < kGoldenLanes; ++lane) Ask(0, lane, Header(ps::CLEAR_LANE, 0, 0), "");
     for (base::Key key = 0; key < 40; ++key) {
       const uint32_t shard = base::ShardOf(key);
       const int lane = job_.spec().lanes.Shards(0, 0).Contains(shard) ? 0 : 1;
@@ -168,7 +169,6 @@ class GoldenWorkers {
   // Of all requests so far.
   int refused() const { return refused_; }
 
- private:
   static ps::FrameHeader Header(ps::Verb verb, uint64_t pass, uint64_t step) {
     ps::FrameHeader header;
     header.set_verb(verb);
@@ -187,7 +187,8 @@ class GoldenWorkers {
   static void Put(std::string& body, Value value) {
     body.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  void Ask(int rank, int lane, ps::FrameHeader header, const std::string& body) {
+  // The answer's code.
+  int Ask(int rank, int lane, ps::FrameHeader header, const std::string& body) {
     header.set_id(next_id_++);
     wire::FrameWriter writer(header, body.size());
     writer.Append(body.data(), body.size());
@@ -201,8 +202,10 @@ class GoldenWorkers {
       LOG(WARNING) << ps::Verb_Name(header.verb()) << " of worker " << rank << ", lane " << lane << ": "
                    << frame.header().message();
     }
+    return frame.header().code();
   }
 
+ private:
   HostedJob& job_;
   uint64_t next_id_;
   int refused_ = 0;

@@ -414,15 +414,26 @@ uint64_t MemoryStore::memory_bytes() const {
   return arena_->allocated_bytes() + old_rows_.bytes() + (sizeof(Shard) + sizeof(CutShard)) * base::kVirtualShards;
 }
 
-void MemoryStore::Clear() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+void MemoryStore::Clear(uint32_t begin, uint32_t end) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   base::MutexLock lock(cut_mu_);
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].lock.lock();
+  bool empty = true;
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) {
+    cuts_[s] = CutShard();
+    empty &= (s >= begin && s < end) || shards_[s].index.size() == 0;
+  }
+  for (uint32_t s = begin; s < end && !empty; ++s) {
+    Shard& shard = shards_[s];
+    shard.index.ForEach([&](base::Key, uint32_t handle, uint32_t) {
+      shard.slab.Free(*arena_, reinterpret_cast<float*>(arena_->At(handle)));
+    });
+    shard.index.Clear(*arena_);
+  }
+  for (uint32_t s = 0; s < base::kVirtualShards && empty; ++s) {
     shards_[s].index.Reset();
     shards_[s].slab.Reset();
-    cuts_[s] = CutShard();
   }
-  arena_->Reset();
+  if (empty) arena_->Reset();
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].lock.unlock();
   old_rows_.Close();
   if (cut_ == CutPhase::kOpen) cut_ = CutPhase::kLost;

@@ -126,9 +126,9 @@ class MemoryStore {
   uint64_t rows() const;
   uint64_t ShardRows(uint32_t shard) const { return shards_[shard].index.size(); }
   uint64_t memory_bytes() const;
-  // Every row is gone and its memory given back; waits for walks to leave each shard. A cut in progress is lost: its
-  // visits give ABORTED.
-  void Clear();
+  // Drops the rows of shards [begin, end); waits for walks to leave each shard. Their memory serves new rows of the
+  // same shards; the system gets it back when no shard has rows. A cut in progress is lost: its visits give ABORTED.
+  void Clear(uint32_t begin = 0, uint32_t end = base::kVirtualShards);
 
  private:
   struct alignas(64) Shard {

@@ -82,6 +82,14 @@ class ShardIndex {
   // Concurrent.
   uint32_t size() const { return size_.load(std::memory_order_relaxed); }
 
+  // Gives the array back to the arena.
+  void Clear(Arena& arena) {
+    if (limit_ != 0)
+      arena.Free(reinterpret_cast<std::byte*>(buckets_.load(std::memory_order_relaxed)),
+                 (uint64_t{mask_} + 1) * sizeof(Bucket));
+    Reset();
+  }
+
   // Forgets the array; Arena::Reset takes its memory back.
   void Reset() {
     buckets_.store(&empty_, std::memory_order_relaxed);

@@ -1,0 +1,128 @@
+#include "server/open_push.h"
+
+#include <span>
+
+#include "wire/packing.h"
+
+namespace regatta::server {
+namespace {
+
+absl::Status CheckSamples(const ps::FrameHeader& header, uint64_t gradients) {
+  if (header.samples() > wire::kMaxSamplesAPush || (header.samples() == 0 && gradients > 0))
+    return absl::InvalidArgumentError(absl::StrCat("the gradients are sums over ", header.samples(),
+                                                   " samples; a push has 1 to ", wire::kMaxSamplesAPush));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// Whether the frame goes on with the open push; otherwise it begins one. Logs of protocol 3 do not count frames.
+absl::StatusOr<bool> OpenPush::Continues(const ps::FrameHeader& header, RequestOrigin origin) const {
+  if (header.part() == 0 && header.more() && origin == RequestOrigin::kWorker)
+    return absl::InvalidArgumentError("a frame of several does not say which one it is");
+  if (header.part() == 0) return open_ && number_ == 0 && header.id() > id_ && part_.step == header.step();
+  if (header.part() == 1) return false;
+  if (open_ && number_ + 1 == header.part() && header.id() > id_ && part_.step == header.step() &&
+      part_.pass == header.pass() && part_.samples == header.samples())
+    return true;
+  return absl::FailedPreconditionError(absl::StrCat("frame ", header.part(), " of a push of step ", header.step(),
+                                                    " does not follow frame ", header.part() - 1, " of it"));
+}
+
+void OpenPush::Begin(const ps::FrameHeader& header, Width width) {
+  part_.pass = header.pass();
+  part_.step = header.step();
+  part_.samples = header.samples();
+  part_.logged = 0;
+  part_.tables.resize(static_cast<size_t>(job_.sparse_tables()));
+  for (int i = 0; i < job_.sparse_tables(); ++i) {
+    TablePart& table = part_.tables[static_cast<size_t>(i)];
+    table.table = i;
+    table.width = (job_.sparse(i).*width)();
+  }
+  Empty();
+}
+
+void OpenPush::Empty() {
+  for (TablePart& table : part_.tables) {
+    table.keys.clear();
+    table.rows.clear();
+  }
+}
+
+absl::Status OpenPush::CheckSize(const ps::FrameHeader& header) const {
+  uint64_t keys = 0, bytes = 0;
+  for (const TablePart& table : part_.tables) {
+    keys += table.keys.size();
+    bytes += table.keys.size() * sizeof(base::Key) + table.rows.size() * sizeof(float);
+  }
+  for (const ps::Section& section : header.sections()) {
+    const TablePart& table = part_.tables[section.table()];
+    if (section.width() != static_cast<uint32_t>(table.width))
+      return absl::InvalidArgumentError(absl::StrCat("rows of ", section.width(), " floats for table ",
+                                                     job_.sparse(table.table).config().name, ", which takes ",
+                                                     table.width));
+    keys += section.keys();
+    bytes += section.keys() * (sizeof(base::Key) + uint64_t{section.width()} * sizeof(float));
+  }
+  if (keys > wire::kMaxKeysAPush)
+    return absl::ResourceExhaustedError(
+        absl::StrCat(keys, " keys in the frames of one push; the limit is ", wire::kMaxKeysAPush));
+  if (bytes > wire::kMaxPushBytes)
+    return absl::ResourceExhaustedError(absl::StrCat(bytes, " bytes in the frames of one push; the limit is ",
+                                                     wire::kMaxPushBytes,
+                                                     ": use smaller batches, more servers or more lanes"));
+  return absl::OkStatus();
+}
+
+absl::Status OpenPush::ReadSections(wire::FrameReader& frame) {
+  const ps::FrameHeader& header = frame.header();
+  RETURN_IF_ERROR(CheckSize(header));
+  for (const ps::Section& section : header.sections()) {
+    TablePart& table = part_.tables[section.table()];
+    RETURN_IF_ERROR(sections_.ReadKeys(frame, section, KeyCheck::kAll, table.keys));
+    const size_t floats = size_t{section.keys()} * section.width();
+    const size_t first = table.rows.size();
+    table.rows.resize(first + floats);
+    RETURN_IF_ERROR(wire::ReadFloats(frame, header.precision(), std::span(table.rows).subspan(first)));
+  }
+  return frame.ExpectEnd();
+}
+
+absl::Status OpenPush::Append(wire::FrameReader& frame, RequestOrigin origin) {
+  const ps::FrameHeader& header = frame.header();
+  RETURN_IF_ERROR(sections_.Check(header));
+  RETURN_IF_ERROR(CheckSamples(header, CountKeys(header)));
+  ASSIGN_OR_RETURN(const bool continues, Continues(header, origin));
+  if (!continues) Begin(header, &table::SparseTable::push_width);
+  RETURN_IF_ERROR(ReadSections(frame));
+  open_ = header.more();
+  id_ = header.id();
+  number_ = header.part();
+  return absl::OkStatus();
+}
+
+absl::Status OpenPush::ReadDifferences(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(sections_.Check(frame.header()));
+  Close();
+  Begin(frame.header(), &table::SparseTable::pull_width);
+  return ReadSections(frame);
+}
+
+absl::Status OpenPush::ReadBlock(wire::FrameReader& frame) {
+  const auto floats = static_cast<size_t>(job_.dense().size());
+  RETURN_IF_ERROR(CheckPrecision(frame.header()));
+  const ps::Precision precision = frame.header().precision();
+  if (frame.body_left() != floats * wire::FloatBytes(precision))
+    return absl::InvalidArgumentError(
+        absl::StrCat(frame.body_left(), " bytes for a block of ", floats, " dense parameters"));
+  part_.pass = frame.header().pass();
+  part_.step = frame.header().step();
+  part_.samples = frame.header().samples();
+  part_.logged = 0;
+  part_.dense.resize(floats);
+  if (frame.header().verb() == ps::PUSH_DENSE) RETURN_IF_ERROR(CheckSamples(frame.header(), floats));
+  return wire::ReadFloats(frame, precision, part_.dense);
+}
+
+}  // namespace regatta::server

@@ -1,0 +1,61 @@
+// What the frames of a push have brought so far. A frame is taken whole or not at all, and a push whose frame was
+// refused is dropped: its later frames find nothing to follow.
+// Thread-safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "base/status.h"
+#include "server/hosted_job.h"
+#include "server/section_reader.h"
+#include "server/step_part.h"
+#include "wire/frame.h"
+#include "wire/lanes.h"
+
+namespace regatta::server {
+
+class OpenPush {
+ public:
+  // `shards` are the lane's.
+  OpenPush(const HostedJob& job, wire::Range shards) : job_(job), sections_(job, shards) {}
+
+  // More frames are to come.
+  bool open() const { return open_; }
+  // A place for every table of the job, or the dense block.
+  StepPart& part() { return part_; }
+
+  // A frame of a push: it follows the one before it, or begins a push. After an error call Drop.
+  absl::Status Append(wire::FrameReader& frame, RequestOrigin origin);
+  // A frame of differences, which stands alone.
+  absl::Status ReadDifferences(wire::FrameReader& frame);
+  // A frame of a gradient (or a difference) of the dense block, which stands alone.
+  absl::Status ReadBlock(wire::FrameReader& frame);
+
+  // Frames that are still to come are refused.
+  void Close() { open_ = false; }
+  // The same, and the memory is given back.
+  void Drop() { Take(); }
+  StepPart Take() {
+    open_ = false;
+    return std::exchange(part_, {});
+  }
+  // What was read has been applied; later frames are read into the same memory.
+  void Empty();
+
+ private:
+  using Width = int (table::SparseTable::*)() const;
+  absl::StatusOr<bool> Continues(const ps::FrameHeader& header, RequestOrigin origin) const;
+  void Begin(const ps::FrameHeader& header, Width width);
+  absl::Status CheckSize(const ps::FrameHeader& header) const;
+  absl::Status ReadSections(wire::FrameReader& frame);
+
+  const HostedJob& job_;
+  const SectionReader sections_;
+  StepPart part_;  // its memory is reused
+  bool open_ = false;
+  uint64_t id_ = 0;      // of its last frame so far
+  uint32_t number_ = 0;  // the same, as the push counts frames; 0 = it does not (protocol 3)
+};
+
+}  // namespace regatta::server

@@ -1,0 +1,203 @@
+// Whatever the order of verbs across lanes and workers, the log gives back exactly what was acknowledged.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "server/keeper.h"
+#include "server/testing/golden_job.h"
+#include "server/testing/lasting_job.h"
+#include "table/checkpoint/test_folder.h"
+
+namespace regatta::server {
+namespace {
+
+namespace fs = std::filesystem;
+using Whole = GoldenWorkers::Whole;
+
+// A server with two lanes, and the same one after a kill at this moment.
+class ReplayTest : public testing::Test {
+ protected:
+  void Start(Mode mode, LossPolicy policy = LossPolicy::kAwait) {
+    spec_ = ParseJobSpec(GoldenRequest(mode).job()).value();
+    spec_.loss_policy = policy;
+    opened_ = OpenLastingJob(folder_ / "live", spec_);
+    for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(job().roster().Join(GoldenWorkers::Worker(rank)).ok());
+    workers_ = std::make_unique<GoldenWorkers>(job(), 1);
+  }
+  HostedJob& job() { return **opened_.job; }
+  GoldenWorkers& workers() { return *workers_; }
+  std::string Live() { return GoldenText(job()); }
+  std::string AfterAKill() {
+    const std::string copy = folder_ / absl::StrCat("killed", ++kills_);
+    fs::copy(folder_ / "live", copy, fs::copy_options::recursive);
+    const LastingJob again = OpenLastingJob(copy, spec_);
+    return again.job.ok() ? GoldenText(**again.job) : std::string(again.job.status().message());
+  }
+  // One frame of a push that holds a key of the lane; bytes that do not belong to it may follow.
+  int PushFrame(int lane, uint64_t step, uint32_t part, bool more, const std::string& behind = "") {
+    base::Key key = 0;  // of a shard behind those of earlier frames
+    while (base::ShardOf(key) != job().spec().lanes.Shards(0, lane).begin + part) ++key;
+    ps::FrameHeader header = GoldenWorkers::Header(ps::PUSH, 0, step);
+    if (job().spec().loss_policy != LossPolicy::kAwait) header.clear_batches();
+    header.set_part(part);
+    header.set_more(more);
+    ps::Section& section = *header.add_sections();
+    section.set_keys(1);
+    section.set_width(kGoldenDims[0]);
+    std::string body;
+    GoldenWorkers::Put(body, key);
+    for (int i = 0; i < kGoldenDims[0]; ++i) GoldenWorkers::Put(body, 1.0f);
+    return workers().Ask(0, lane, header, body + behind);
+  }
+
+  table::TestFolder folder_;
+  JobSpec spec_;
+  LastingJob opened_;
+  std::unique_ptr<GoldenWorkers> workers_;
+  int kills_ = 0;
+};
+
+TEST_F(ReplayTest, ALoadInTheMiddleOfAJobIsNotUndone) {
+  for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
+    SCOPED_TRACE(Name(mode));
+    Start(mode);
+    for (uint64_t step = 0; step < 3; ++step)
+      for (int rank = 0; rank < 2; ++rank) workers().Step(rank, 0, step);
+    const uint64_t trained = job().rows();
+    workers().Load();
+    EXPECT_EQ(workers().refused(), 0);
+    EXPECT_EQ(job().rows(), 80u) << "40 rows of two tables, and none of the " << trained << " before";
+    EXPECT_EQ(AfterAKill(), Live());
+    opened_ = {};
+    fs::remove_all(folder_ / "live");
+  }
+}
+
+// Steps that did not wait for a lost worker come before the load, not after it.
+TEST_F(ReplayTest, ALoadAfterAWorkerWasLostIsNotUndone) {
+  Start(Mode::kSync, LossPolicy::kShrink);
+  const auto step = [&](int rank, uint64_t number) {
+    for (int lane = 0; lane < kGoldenLanes; ++lane) EXPECT_EQ(rank == 0 ? PushFrame(lane, number, 0, false) : 0, 0);
+  };
+  job().roster().Lose(1, "test");
+  for (uint64_t number = 0; number < 20; ++number) step(0, number);
+  workers().Load();
+  EXPECT_EQ(workers().refused(), 0);
+  EXPECT_EQ(AfterAKill(), Live());
+  step(0, 20);
+  EXPECT_EQ(AfterAKill(), Live());
+}
+
+TEST_F(ReplayTest, ARefusedFrameIsNotAppliedByTheNext) {
+  for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kFail}) {  // a push is held until it is whole, or not
+    SCOPED_TRACE(static_cast<int>(policy));
+    Start(Mode::kAsync, policy);
+    EXPECT_NE(PushFrame(0, 0, 1, true, "xx"), 0) << "two bytes too many";
+    EXPECT_NE(PushFrame(0, 0, 2, false), 0) << "the first frame is not there";
+    EXPECT_EQ(job().rows(), 0u);
+    EXPECT_EQ(PushFrame(0, 0, 0, false), 0) << "another push of the step";
+    EXPECT_EQ(job().rows(), 1u);
+    EXPECT_EQ(AfterAKill(), Live());
+    opened_ = {};
+    fs::remove_all(folder_ / "live");
+  }
+}
+
+TEST_F(ReplayTest, WhatFollowsARefusedPushIsWhole) {
+  Start(Mode::kAsync);
+  EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
+  EXPECT_NE(PushFrame(0, 0, 2, true, "xx"), 0);
+  EXPECT_NE(PushFrame(0, 0, 3, false), 0);
+  EXPECT_EQ(job().rows(), 0u) << "a push is applied whole or not at all";
+  EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
+  EXPECT_EQ(PushFrame(0, 0, 2, false), 0);
+  EXPECT_EQ(job().rows(), 2u);
+  EXPECT_EQ(PushFrame(0, 1, 1, true), 0);
+  EXPECT_EQ(PushFrame(0, 2, 0, false), 0) << "a push of another step takes the place of one that is not whole";
+  EXPECT_NE(PushFrame(0, 1, 2, false), 0);
+  EXPECT_EQ(AfterAKill(), Live());
+}
+
+TEST_F(ReplayTest, AFrameOfSeveralCountsThem) {
+  Start(Mode::kAsync);
+  EXPECT_NE(PushFrame(0, 0, 0, true), 0);
+  EXPECT_EQ(job().rows(), 0u);
+}
+
+// Of protocol 3: it stood in one lane's log and dropped the rows of all.
+TEST_F(ReplayTest, AnOldClearInTheMiddleOfAJobIsNotGuessedAt) {
+  Start(Mode::kAsync);
+  workers().Step(0, 0, 0);
+  EXPECT_NE(workers().Ask(0, 0, GoldenWorkers::Header(ps::CLEAR, 0, 0), ""), 0) << "no worker asks for it any more";
+  const ps::FrameHeader old = GoldenWorkers::Header(ps::CLEAR, 0, 0);
+  grpc::ByteBuffer request = wire::FrameWriter(old, 0).Finish();
+  ASSERT_TRUE(opened_.journal->Log(0, GoldenWorkers::Worker(0), request).ok());
+  EXPECT_THAT(AfterAKill(), testing::HasSubstr("start from the last save, with an empty data_dir"));
+}
+
+class RandomOrderTest : public ReplayTest, public testing::WithParamInterface<std::tuple<Mode, LossPolicy, int>> {};
+
+// Every verb that changes tables, from two workers and down three lanes, with refused frames, pushes that are not
+// whole, checkpoints and the loss of a worker between.
+TEST_P(RandomOrderTest, IsGivenBack) {
+  const auto [mode, policy, seed] = GetParam();
+  Start(mode, policy);
+  std::mt19937 random(static_cast<uint32_t>(seed));
+  const auto die = [&](uint32_t sides) { return random() % sides; };
+  auto keeper = Keeper::Start(job(), *opened_.journal, {}).value();
+  uint64_t step[2] = {0, 0};
+  bool lost = false;
+  for (int i = 0; i < 120; ++i) {
+    const int rank = lost ? 0 : static_cast<int>(die(2));
+    switch (die(9)) {
+      case 0:
+      case 1:
+      case 2:
+        if (mode == Mode::kGeo) {
+          workers().Push(rank, 0, step[rank], 1, Whole::kYes, ps::ADD);
+          workers().PushDense(rank, 0, step[rank], ps::ADD_DENSE);
+        } else {
+          workers().Step(rank, 0, step[rank], 1 + static_cast<int>(die(3)));
+        }
+        ++step[rank];
+        break;
+      case 3:
+        workers().Push(rank, 0, step[rank], 2, Whole::kWithoutLast);
+        break;
+      case 4:
+        PushFrame(static_cast<int>(die(2)), step[0], 1 + die(3), die(2) == 0, die(2) == 0 ? "" : "xx");
+        break;
+      case 5:
+        if (die(3) == 0) workers().Load();
+        break;
+      case 6:
+        workers().Mark(die(2) == 0 ? ps::BEGIN : ps::LEAVE, rank, 0, 0);
+        break;
+      case 7:
+        if (die(4) == 0) {
+          ASSERT_EQ(keeper->Save(), absl::OkStatus());
+        }
+        break;
+      case 8:
+        if (policy == LossPolicy::kShrink && die(12) == 0 && !lost) {
+          job().roster().Lose(1, "test");
+          lost = true;
+        }
+        break;
+    }
+    if (die(10) == 0) {
+      ASSERT_EQ(AfterAKill(), Live()) << "request " << i;
+    }
+  }
+  EXPECT_EQ(AfterAKill(), Live());
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, RandomOrderTest,
+                         testing::Combine(testing::Values(Mode::kAsync, Mode::kSync, Mode::kGeo),
+                                          testing::Values(LossPolicy::kAwait, LossPolicy::kShrink),
+                                          testing::Range(0, 4)));
+
+}  // namespace
+}  // namespace regatta::server
