@@ -341,23 +341,39 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
-  RETURN_IF_ERROR(push_.Append(frame, origin()));
-  job_.traffic().keys_pushed.Add(CountKeys(header));
-  job_.traffic().lane_keys[static_cast<size_t>(lane_)].Add(CountKeys(header));
+  Traffic& traffic = job_.traffic();
   SyncStage* const stage = job_.stage(lane_);
-  if (stage != nullptr && !push_.open()) {
-    RETURN_IF_ERROR(stage->Add(worker_.rank, push_.Take(), ToStage()));
-    job_.traffic().pushes.Add();
-    return Done(header.id());
+  uint64_t staleness = 0;
+  if (!Holds(header)) {
+    RETURN_IF_ERROR(push_.ReadGradients(frame));
+    RETURN_IF_ERROR(Log().status());
+    RETURN_IF_ERROR(ApplyPart());
+    if (!header.more()) staleness = NoteUpdate(header);
+  } else {
+    RETURN_IF_ERROR(push_.Append(frame, origin()));
+    if (push_.open()) {
+      if (stage != nullptr && repeated_ == 0) RETURN_IF_ERROR(stage->Check(worker_.rank, header.pass(), header.step()));
+      RETURN_IF_ERROR(LogFrame());
+    } else if (stage != nullptr) {
+      RETURN_IF_ERROR(stage->Add(worker_.rank, push_.Take(), ToStage()));
+    } else {
+      RETURN_IF_ERROR(LogFrame());
+      RETURN_IF_ERROR(ApplyPart());
+      staleness = NoteUpdate(header);
+    }
   }
-  if (stage != nullptr && repeated_ == 0) RETURN_IF_ERROR(stage->Check(worker_.rank, header.pass(), header.step()));
+  const uint64_t keys = CountKeys(header);
+  traffic.keys_pushed.Add(keys);
+  traffic.lane_keys[static_cast<size_t>(lane_)].Add(keys);
+  if (!push_.open()) traffic.pushes.Add();
+  return Done(header.id(), staleness);
+}
+
+// A frame of a push that is held: the checkpoint needs to know where in the log it begins.
+absl::Status LaneSession::LogFrame() {
   ASSIGN_OR_RETURN(const uint64_t logged, Log());
   if (push_.part().logged == 0) push_.part().logged = logged;
-  if (push_.open() && Holds(header)) return Done(header.id());
-  RETURN_IF_ERROR(ApplyPart());
-  push_.Empty();
-  job_.traffic().pushes.Add();
-  return Done(header.id(), push_.open() ? 0 : NoteUpdate(header));
+  return absl::OkStatus();
 }
 
 absl::Status LaneSession::ApplyPart() {

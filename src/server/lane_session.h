@@ -43,6 +43,7 @@ class LaneSession {
   Reply DispatchChange(wire::FrameReader& frame);
   absl::StatusOr<uint64_t> Log();
   RequestOrigin origin() const { return repeated_ == 0 ? RequestOrigin::kWorker : RequestOrigin::kLog; }
+  absl::Status LogFrame();
   StageRequest ToStage();
   Reply Pull(wire::FrameReader& frame);
   Reply Push(wire::FrameReader& frame);

@@ -39,12 +39,6 @@ void OpenPush::Begin(const ps::FrameHeader& header, Width width) {
     TablePart& table = part_.tables[static_cast<size_t>(i)];
     table.table = i;
     table.width = (job_.sparse(i).*width)();
-  }
-  Empty();
-}
-
-void OpenPush::Empty() {
-  for (TablePart& table : part_.tables) {
     table.keys.clear();
     table.rows.clear();
   }
@@ -102,11 +96,20 @@ absl::Status OpenPush::Append(wire::FrameReader& frame, RequestOrigin origin) {
   return absl::OkStatus();
 }
 
-absl::Status OpenPush::ReadDifferences(wire::FrameReader& frame) {
+absl::Status OpenPush::ReadAlone(wire::FrameReader& frame, Width width) {
   RETURN_IF_ERROR(sections_.Check(frame.header()));
   Close();
-  Begin(frame.header(), &table::SparseTable::pull_width);
+  Begin(frame.header(), width);
   return ReadSections(frame);
+}
+
+absl::Status OpenPush::ReadGradients(wire::FrameReader& frame) {
+  RETURN_IF_ERROR(CheckSamples(frame.header(), CountKeys(frame.header())));
+  return ReadAlone(frame, &table::SparseTable::push_width);
+}
+
+absl::Status OpenPush::ReadDifferences(wire::FrameReader& frame) {
+  return ReadAlone(frame, &table::SparseTable::pull_width);
 }
 
 absl::Status OpenPush::ReadBlock(wire::FrameReader& frame) {

@@ -1,5 +1,5 @@
-// What the frames of a push have brought so far. A frame is taken whole or not at all, and a push whose frame was
-// refused is dropped: its later frames find nothing to follow.
+// What a request, or the frames of a push so far, have brought. A frame is taken whole or not at all, and a push whose
+// frame was refused is dropped: its later frames find nothing to follow.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -25,9 +25,11 @@ class OpenPush {
   // A place for every table of the job, or the dense block.
   StepPart& part() { return part_; }
 
-  // A frame of a push: it follows the one before it, or begins a push. After an error call Drop.
+  // A frame of a push that is applied whole: it follows the one before it, or begins a push. After an error call Drop.
   absl::Status Append(wire::FrameReader& frame, RequestOrigin origin);
-  // A frame of differences, which stands alone.
+  // A frame of a push whose frames are applied one by one.
+  absl::Status ReadGradients(wire::FrameReader& frame);
+  // A frame of differences, the same.
   absl::Status ReadDifferences(wire::FrameReader& frame);
   // A frame of a gradient (or a difference) of the dense block, which stands alone.
   absl::Status ReadBlock(wire::FrameReader& frame);
@@ -40,14 +42,13 @@ class OpenPush {
     open_ = false;
     return std::exchange(part_, {});
   }
-  // What was read has been applied; later frames are read into the same memory.
-  void Empty();
 
  private:
   using Width = int (table::SparseTable::*)() const;
   absl::StatusOr<bool> Continues(const ps::FrameHeader& header, RequestOrigin origin) const;
   void Begin(const ps::FrameHeader& header, Width width);
   absl::Status CheckSize(const ps::FrameHeader& header) const;
+  absl::Status ReadAlone(wire::FrameReader& frame, Width width);
   absl::Status ReadSections(wire::FrameReader& frame);
 
   const HostedJob& job_;

@@ -1,9 +1,11 @@
 // One worker of a job whose pushes can be counted afterwards. In async every (rank, number) has rows of its own, pushed
-// once with a gradient that makes them exactly 1, and once added to: 0 is lost, 2 was done twice. In sync all workers
-// push the same rows step after step, and every pull must see exactly the steps before it. A dense parameter grows by
-// 1 with every push. What is acknowledged goes to a file of the worker's own, outside of the fault's path. With
-// --on_loss await a ledger that was killed is started again with another incarnation, and goes on where the servers say
-// that its rank stands; nothing is added to then.
+// once with a gradient that makes them exactly 1; in geo they are pushed, and others added to: 0 is lost, 2 was done
+// twice. In sync all workers push the same rows step after step, and every pull must see exactly the steps before it. A
+// dense parameter grows by 1 with every push. What is acknowledged goes to a file of the worker's own, outside of the
+// fault's path. With --on_loss await a ledger that was killed is started again with another incarnation, and goes on
+// where the servers say that its rank stands.
+// --load_every: now and then the workers meet, and worker 0 drops every row and loads a few; what was pushed before
+// must not come back. --refuse_every: frames that a server must refuse come between the pushes, and must leave nothing.
 // SIGTERM ends the pushes; then the workers meet, and each reads its rows back.
 #include <fcntl.h>
 #include <glog/logging.h>
@@ -19,21 +21,25 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "ack_file.h"
 #include "base/command_line.h"
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/grouped_keys.h"
 #include "client/grpc_client.h"
 #include "cluster/credentials.h"
+#include "row_count.h"
 
 namespace regatta::fault {
 namespace {
 
 enum Exit : int { kExact = 0, kWrong = 1, kUsage = 2, kJobFailed = 3 };
 
-constexpr int kDense = 64;           // parameters; the even ones are pushed, the odd ones added to
-constexpr uint64_t kGroups = 7;      // of rows in sync: step t touches group t % kGroups
-constexpr size_t kCheckKeys = 4096;  // read back at a time
+constexpr int kDense = 64;    // parameters; the even ones are pushed, in geo the odd ones added to
+constexpr float kLoaded = 5;  // the value of rows that are loaded
+constexpr uint64_t kLoadedRank = 500, kRefusedRank = 501;  // whose keys these are
+constexpr uint64_t kGroups = 7;                            // of rows in sync: step t touches group t % kGroups
+constexpr size_t kCheckKeys = 4096;                        // read back at a time
 constexpr uint64_t kMostKeys = uint64_t{1} << 20;
 constexpr uint64_t kMostPushes = uint64_t{1} << 32;
 
@@ -54,6 +60,8 @@ struct Args {
   std::string on_loss = "fail";
   uint64_t incarnation = 0;
   double wait = 60;
+  uint64_t load_every = 0;
+  uint64_t refuse_every = 0;
   double pause = 0;
   double linger = 0;
   bool check = false;
@@ -75,7 +83,7 @@ absl::StatusOr<std::string> Parse(int argc, const char* const* argv, Args& args)
   app.add_option("--in_flight", args.in_flight, "pushes that are not acknowledged yet; async")
       ->check(CLI::Range(size_t{1}, size_t{4096}))
       ->capture_default_str();
-  app.add_option("--mode", args.mode)->check(CLI::IsMember({"async", "sync"}))->capture_default_str();
+  app.add_option("--mode", args.mode)->check(CLI::IsMember({"async", "geo", "sync"}))->capture_default_str();
   app.add_option("--ack", args.ack, "memory, logged, synced; the server's default otherwise");
   app.add_option("--on_loss", args.on_loss, "what becomes of the job when a worker dies")
       ->check(CLI::IsMember({"fail", "await"}))
@@ -83,6 +91,11 @@ absl::StatusOr<std::string> Parse(int argc, const char* const* argv, Args& args)
   app.add_option("--acks", args.acks, "file that gets a line for every acknowledged push")->required();
   app.add_option("--incarnation", args.incarnation, "of this worker; the process id otherwise");
   app.add_option("--wait", args.wait, "seconds for a server that is away")->capture_default_str();
+  app.add_option("--load_every", args.load_every,
+                 "pushes, between which all rows are dropped and a few loaded; 0 = never")
+      ->capture_default_str();
+  app.add_option("--refuse_every", args.refuse_every, "pushes, between which frames come that are refused; 0 = never")
+      ->capture_default_str();
   app.add_option("--pause", args.pause, "seconds between pushes")->capture_default_str();
   app.add_option("--linger", args.linger, "seconds before the goodbye, in which it may be killed")
       ->capture_default_str();
@@ -90,7 +103,12 @@ absl::StatusOr<std::string> Parse(int argc, const char* const* argv, Args& args)
   cluster::AddCredentialOptions(app, args.credentials);
   ASSIGN_OR_RETURN(const std::string help, base::ParseWords(app, argc, argv));
   if (args.incarnation == 0) args.incarnation = static_cast<uint64_t>(getpid());
-  if (args.check && args.mode != "async") return absl::InvalidArgumentError("ledger: --check is for --mode async");
+  if (args.check && (args.mode == "sync" || args.load_every > 0))
+    return absl::InvalidArgumentError("ledger: --check is for --mode async and geo, without --load_every");
+  if (args.mode == "geo" && args.on_loss == "await")  // an addition names no batch, and would be done again
+    return absl::InvalidArgumentError("ledger: --on_loss await is for --mode async and sync");
+  if (args.load_every > 0 && args.on_loss == "await")
+    return absl::InvalidArgumentError("ledger: --load_every is for --on_loss fail");
   return help;
 }
 
@@ -126,65 +144,6 @@ client::ClientOptions OptionsOf(const Args& args) {
 
 std::string LeftFile(const Args& args) { return args.acks + ".left"; }
 
-// A line for every acknowledged push, which is there when this process is killed.
-class AckFile {
- public:
-  static absl::StatusOr<AckFile> Open(const std::string& path) {
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0) return base::ErrnoStatus("cannot open", path);
-    return AckFile(path, fd);
-  }
-  AckFile(AckFile&& other) noexcept : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
-  ~AckFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  absl::Status Note(uint64_t number) {
-    const std::string line = absl::StrCat(number, "\n");
-    if (write(fd_, line.data(), line.size()) == static_cast<ssize_t>(line.size())) return absl::OkStatus();
-    return base::ErrnoStatus("cannot write", path_);
-  }
-  static absl::StatusOr<std::vector<uint64_t>> Read(const std::string& path) {
-    ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
-    std::vector<uint64_t> numbers;
-    for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-      uint64_t number = 0;
-      if (!absl::SimpleAtoi(line, &number)) return absl::DataLossError(absl::StrCat(path, ": '", line, "'"));
-      numbers.push_back(number);
-    }
-    return numbers;
-  }
-
- private:
-  AckFile(const std::string& path, int fd) : path_(path), fd_(fd) {}
-  std::string path_;
-  int fd_;
-};
-
-// What the rows came to.
-struct Count {
-  uint64_t rows = 0;
-  uint64_t lost = 0;
-  uint64_t doubled = 0;
-  uint64_t wrong = 0;  // anything else
-  uint64_t extra = 0;  // there, though they were not acknowledged
-
-  void Add(float value, uint64_t expected, bool acknowledged = true) {
-    const auto want = static_cast<float>(expected);
-    if (value == want) {
-      extra += acknowledged ? 0 : 1;
-    } else if (!acknowledged && value == 0) {
-      return;
-    } else if (value >= 0 && value < want && value == static_cast<float>(static_cast<uint64_t>(value))) {
-      ++lost;
-    } else if (value > want && value == static_cast<float>(static_cast<uint64_t>(value))) {
-      ++doubled;
-    } else {
-      ++wrong;
-    }
-  }
-  bool exact() const { return lost + doubled + wrong == 0; }
-};
-
 class Ledger {
  public:
   Ledger(const Args& args, client::GrpcClient& client, AckFile acks)
@@ -210,6 +169,12 @@ class Ledger {
     return keys;
   }
   void SendAsync(uint64_t number, client::Call& call);
+  // What a row of a group has come to when the steps before `step` are applied; sync.
+  uint64_t StepsOf(uint64_t group, uint64_t step) const {
+    const auto before = [group](uint64_t end) { return (end + kGroups - 1 - group) / kGroups; };
+    const uint64_t loaded = loads_ > 0 && group == 0 ? static_cast<uint64_t>(kLoaded) : 0;
+    return loaded + before(step) - before(loaded_at_);
+  }
   // What the process before this one may have pushed down some lanes only goes down all of them, whoever says stop.
   bool GoesOn() const {
     if (pushes_ >= args_.count || left_ || client_.standing().Met("pushed")) return false;
@@ -217,8 +182,18 @@ class Ledger {
     const client::Standing& standing = client_.standing();
     return stopped == 0 || (standing.returns() && pushes_ < standing.position.low + under_way);
   }
-  // Whether what was acknowledged is added to besides; an addition names no batch, and would be done again.
-  bool adds() const { return args_.on_loss == "fail"; }
+  // Whether what was acknowledged is added to besides.
+  bool adds() const { return args_.mode == "geo"; }
+  // Frames that the servers must refuse, and of which nothing may be left.
+  absl::Status Refuse();
+  absl::Status CheckRefused();
+  // All workers meet; where all go on, worker 0 drops every row and loads `keys`. Whether they go on.
+  absl::StatusOr<bool> Load(const std::vector<base::Key>& keys);
+  // This worker stops, where others may be about to meet for a load.
+  absl::Status EndLoads();
+  absl::Status Replace(const std::vector<base::Key>& keys);
+  // What was pushed before the last load is gone, and what was loaded is there. async and geo.
+  absl::Status CheckLoaded();
   // The pushes of every worker, when all are done.
   absl::StatusOr<std::vector<uint64_t>> Meet(const std::string& name, uint64_t pushes);
   absl::Status ReadBack(std::span<const base::Key> keys, base::StepKind kind, uint64_t step, std::vector<float>* pushed,
@@ -232,6 +207,9 @@ class Ledger {
   std::vector<float> ones_, minus_ones_;
   std::vector<float> dense_grad_, dense_difference_;
   const bool left_ = base::Exists(LeftFile(args_));  // a pass of sync, before this process
+  uint64_t loads_ = 0;
+  uint64_t loaded_at_ = 0;      // pushes of this worker before the last load
+  uint64_t all_loaded_at_ = 0;  // of all workers
   uint64_t pushes_ = 0;
   Count count_;
 };
@@ -257,6 +235,143 @@ void Ledger::SendAsync(uint64_t number, client::Call& call) {
   client_.AddDense(dense_difference_, call);
 }
 
+// The first frame has two bytes too many; the second would be the rest of its push.
+absl::Status Ledger::Refuse() {
+  const std::vector<base::Key> keys = KeysOf(kRefusedRank, 0);
+  for (int server = 0; server < client_.servers(); ++server) {
+    for (int lane = 0; lane < client_.lanes().sparse_lanes; ++lane) {
+      const auto mine = std::find_if(keys.begin(), keys.end(), [&](base::Key key) {
+        return client_.lanes().Shards(server, lane).Contains(base::ShardOf(key));
+      });
+      if (mine == keys.end()) continue;
+      base::MutexLock together(client_.lane(server, lane).push_order());
+      client::Call calls[2];
+      for (uint32_t part = 1; part <= 2; ++part) {
+        ps::FrameHeader header;
+        header.set_verb(ps::PUSH);
+        header.set_step(pushes_);
+        header.set_samples(1);
+        header.set_part(part);
+        header.set_more(part == 1);
+        ps::Section& section = *header.add_sections();
+        section.set_keys(1);
+        section.set_width(static_cast<uint32_t>(args_.dim));
+        const size_t row = static_cast<size_t>(args_.dim) * sizeof(float), bytes = sizeof(base::Key) + row + 2;
+        calls[part - 1].Expect(1);
+        client_.lane(server, lane)
+            .Send(
+                header, bytes,
+                [&](wire::FrameWriter& writer) {
+                  writer.Append(&*mine, sizeof *mine);
+                  writer.Append(minus_ones_.data(), row);
+                  writer.Append("xx", 2);
+                },
+                nullptr, calls[part - 1]);
+      }
+      for (client::Call& call : calls) {
+        const absl::Status refused = call.Wait();
+        if (refused.ok()) ++count_.wrong;
+        if (!refused.ok() && !absl::IsInvalidArgument(refused) && !absl::IsFailedPrecondition(refused)) return refused;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Ledger::CheckRefused() {
+  if (args_.refuse_every == 0) return absl::OkStatus();
+  std::vector<float> pushed;
+  RETURN_IF_ERROR(ReadBack(KeysOf(kRefusedRank, 0), base::StepKind::kInfer, 0, &pushed, nullptr));
+  for (const float value : pushed) count_.Add(value, 0);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Ledger::Load(const std::vector<base::Key>& keys) {
+  const bool goes_on = GoesOn();
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet(absl::StrCat("load ", loads_), pushes_ << 1 | goes_on));
+  uint64_t total = 0;
+  for (const uint64_t each : all) {
+    if ((each & 1) == 0) return false;
+    total += each >> 1;
+  }
+  if (args_.rank == 0) RETURN_IF_ERROR(Replace(keys));
+  RETURN_IF_ERROR(Meet(absl::StrCat("loaded ", loads_), 0).status());
+  ++loads_;
+  loaded_at_ = pushes_;
+  all_loaded_at_ = total;
+  return true;
+}
+
+absl::Status Ledger::EndLoads() {
+  if (args_.load_every == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool goes_on, Load({}));
+  return goes_on ? absl::InternalError("the others load, and this worker has stopped") : absl::OkStatus();
+}
+
+absl::Status Ledger::CheckLoaded() {
+  std::vector<float> rows;
+  for (uint64_t number = 0; number < loaded_at_; ++number) {
+    RETURN_IF_ERROR(ReadBack(KeysOf(args_.rank, number), base::StepKind::kInfer, 0, &rows, nullptr));
+    for (const float value : rows) count_.Add(value, 0);
+    count_.rows += args_.keys;
+  }
+  for (uint64_t load = 0; load < loads_; ++load) {
+    RETURN_IF_ERROR(ReadBack(KeysOf(kLoadedRank, load), base::StepKind::kInfer, 0, &rows, nullptr));
+    for (const float value : rows) count_.Add(value, load + 1 == loads_ ? static_cast<uint64_t>(kLoaded) : 0);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Ledger::Replace(const std::vector<base::Key>& keys) {
+  const wire::LaneMap& map = client_.lanes();
+  client::Call call;
+  for (int server = 0; server < map.servers; ++server) {
+    for (int lane = 0; lane < map.sparse_lanes; ++lane) {
+      ps::FrameHeader header;
+      header.set_verb(ps::CLEAR_LANE);
+      call.Expect(1);
+      client_.lane(server, lane)
+          .Send(
+              header, 0, [](wire::FrameWriter&) {}, nullptr, call);
+    }
+  }
+  RETURN_IF_ERROR(call.Wait());
+  const std::vector<float> row(static_cast<size_t>(args_.dim), kLoaded);
+  for (int server = 0; server < map.servers; ++server) {
+    for (int lane = 0; lane < map.sparse_lanes; ++lane) {
+      for (const base::Key key : keys) {
+        if (!map.Shards(server, lane).Contains(base::ShardOf(key))) continue;
+        ps::FrameHeader header;
+        header.set_verb(ps::LOAD_ROWS);
+        header.set_shard(base::ShardOf(key));
+        ps::Section& section = *header.add_sections();
+        section.set_keys(1);
+        section.set_width(static_cast<uint32_t>(args_.dim));
+        call.Expect(1);
+        client_.lane(server, lane)
+            .Send(
+                header, sizeof key + row.size() * sizeof(float),
+                [&](wire::FrameWriter& writer) {
+                  writer.Append(&key, sizeof key);
+                  writer.Append(row.data(), row.size() * sizeof(float));
+                },
+                nullptr, call);
+      }
+    }
+    const wire::Range block = map.DenseBlock(server, kDense);
+    const std::vector<float> zeros(static_cast<size_t>(block.size()));
+    ps::FrameHeader header;
+    header.set_verb(ps::LOAD_DENSE);
+    call.Expect(1);
+    client_.lane(server, map.dense_lane())
+        .Send(
+            header, zeros.size() * sizeof(float),
+            [&](wire::FrameWriter& writer) { writer.Append(zeros.data(), zeros.size() * sizeof(float)); }, nullptr,
+            call);
+  }
+  return call.Wait();
+}
+
 absl::Status Ledger::RunAsync() {
   struct Push {
     uint64_t number = 0;
@@ -269,7 +384,8 @@ absl::Status Ledger::RunAsync() {
     flight.pop_front();
     return absl::OkStatus();
   };
-  while (GoesOn()) {
+  bool goes_on = true;
+  while (goes_on && GoesOn()) {
     if (flight.size() >= args_.in_flight) RETURN_IF_ERROR(take());
     if (client_.standing().position.Contains(pushes_)) {
       ++pushes_;
@@ -278,15 +394,23 @@ absl::Status Ledger::RunAsync() {
     flight.push_back(std::make_unique<Push>());
     flight.back()->number = pushes_++;
     SendAsync(flight.back()->number, flight.back()->call);
+    if (args_.refuse_every > 0 && pushes_ % args_.refuse_every == 0) RETURN_IF_ERROR(Refuse());
+    if (args_.load_every > 0 && pushes_ % args_.load_every == 0) {
+      while (!flight.empty()) RETURN_IF_ERROR(take());
+      ASSIGN_OR_RETURN(goes_on, Load(KeysOf(kLoadedRank, loads_)));
+    }
     if (args_.pause > 0) usleep(static_cast<useconds_t>(args_.pause * 1e6));
   }
   while (!flight.empty()) RETURN_IF_ERROR(take());
+  if (goes_on) RETURN_IF_ERROR(EndLoads());
   ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("pushed", pushes_));
   pushes_ = all[args_.rank];
-  std::vector<uint64_t> numbers(pushes_);
-  std::iota(numbers.begin(), numbers.end(), 0);
+  RETURN_IF_ERROR(CheckLoaded());
+  std::vector<uint64_t> numbers(pushes_ - loaded_at_);
+  std::iota(numbers.begin(), numbers.end(), loaded_at_);
   RETURN_IF_ERROR(CheckPushes(numbers, true));
-  const uint64_t total = std::accumulate(all.begin(), all.end(), uint64_t{0});
+  RETURN_IF_ERROR(CheckRefused());
+  const uint64_t total = std::accumulate(all.begin(), all.end(), uint64_t{0}) - all_loaded_at_;
   RETURN_IF_ERROR(CheckDense(total, total, adds()));
   return Meet("checked", 0).status();
 }
@@ -297,14 +421,21 @@ absl::Status Ledger::RunSync() {
   RETURN_IF_ERROR(call.Wait());
   std::vector<float> pushed, dense_values(kDense);
   const uint64_t first = client_.standing().position.low;
-  for (pushes_ = first; GoesOn(); ++pushes_) {
+  bool goes_on = true;
+  for (pushes_ = first; goes_on && GoesOn(); ++pushes_) {
     const uint64_t step = pushes_;
     const std::vector<base::Key> keys = KeysOf(0, step % kGroups);
+    if (args_.refuse_every > 0 && step % args_.refuse_every == 0) RETURN_IF_ERROR(Refuse());
+    if (args_.load_every > 0 && step > loaded_at_ && step % args_.load_every == 0) {
+      RETURN_IF_ERROR(pushes.Wait());
+      ASSIGN_OR_RETURN(goes_on, Load(KeysOf(0, 0)));
+      if (!goes_on) break;
+    }
     client_.PullDense({0, step, base::StepKind::kTrain}, dense_values, call);
     RETURN_IF_ERROR(ReadBack(keys, base::StepKind::kTrain, step, &pushed, nullptr));
     RETURN_IF_ERROR(call.Wait());
-    for (const float value : pushed) count_.Add(value, step / kGroups);
-    for (size_t i = 0; i < kDense; i += 2) count_.Add(dense_values[i], step);
+    for (const float value : pushed) count_.Add(value, StepsOf(step % kGroups, step));
+    for (size_t i = 0; i < kDense; i += 2) count_.Add(dense_values[i], step - loaded_at_);
     RETURN_IF_ERROR(pushes.Wait());
     if (step > first) RETURN_IF_ERROR(acks_.Note(step - 1));
     const base::GroupedKeys grouped(keys);
@@ -326,14 +457,16 @@ absl::Status Ledger::RunSync() {
   if (args_.on_loss == "await") RETURN_IF_ERROR(base::WriteFileAtomically(LeftFile(args_), ""));
   client_.LeavePass({0, pushes_, base::StepKind::kTrain}, pushes);
   RETURN_IF_ERROR(pushes.Wait());
+  if (goes_on) RETURN_IF_ERROR(EndLoads());
   ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("pushed", pushes_));
   const uint64_t steps = *std::max_element(all.begin(), all.end());
   for (uint64_t group = 0; group < kGroups; ++group) {
     RETURN_IF_ERROR(ReadBack(KeysOf(0, group), base::StepKind::kInfer, 0, &pushed, nullptr));
     count_.rows += args_.keys;
-    for (const float value : pushed) count_.Add(value, (steps + kGroups - 1 - group) / kGroups);
+    for (const float value : pushed) count_.Add(value, StepsOf(group, steps));
   }
-  RETURN_IF_ERROR(CheckDense(steps, steps, false));
+  RETURN_IF_ERROR(CheckRefused());
+  RETURN_IF_ERROR(CheckDense(steps - loaded_at_, steps - loaded_at_, false));
   return Meet("checked", 0).status();
 }
 
@@ -349,7 +482,7 @@ absl::Status Ledger::Check() {
   RETURN_IF_ERROR(CheckPushes(others, false));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("looked", pushes_));
   const uint64_t total = std::accumulate(all.begin(), all.end(), uint64_t{0});
-  RETURN_IF_ERROR(CheckDense(total, total + all.size() * (args_.in_flight + 1), true));
+  RETURN_IF_ERROR(CheckDense(total, total + all.size() * (args_.in_flight + 1), adds()));
   return Meet("checked", 0).status();
 }
 

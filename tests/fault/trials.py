@@ -15,7 +15,7 @@ from training_trials import disk_full_save, training, training_end, training_geo
 class Job:
     """Servers, and ledgers that push until they are told to stop."""
 
-    def __init__(self, ground, servers=2, workers=2, mode="async", ack="", proxies=None, ledger=(), failpoints="",
+    def __init__(self, ground, servers=2, workers=2, mode="geo", ack="", proxies=None, ledger=(), failpoints="",
                  data_dir=None, log_limit=None, lease=None):
         self.ground, self.mode = ground, mode
         self.servers = [Server(ground, i, workers, data_dir, log_limit, lease).start(failpoints)
@@ -56,13 +56,16 @@ class Job:
 
 
 # What a ledger of a trial pushes: mostly small pushes, sometimes some that fill frames, sometimes slow ones.
-def draw_ledger(rng, mode="async"):
+# Where nobody is killed but servers, tables are dropped and loaded between, and frames come that are refused.
+def draw_ledger(rng, mode="geo", loads=True):
     shapes = [("--keys", 8), ("--keys", 1), ("--keys", 200, "--pause", 0.001), ("--keys", 3000, "--pause", 0.01)]
-    flight = ("--in_flight", rng.choice([1, 4, 32])) if mode == "async" else ()
-    return (*rng.choice(shapes), *flight, "--lanes", rng.choice([1, 2, 3]))
+    flight = ("--in_flight", rng.choice([1, 4, 32])) if mode != "sync" else ()
+    refused = ("--refuse_every", rng.choice([7, 40]))
+    load = ("--load_every", rng.choice([20, 60])) if loads else ()
+    return (*rng.choice(shapes), *flight, *refused, *load, "--lanes", rng.choice([1, 2, 3]))
 
 
-def kill(rng, cycles, mode="async", ack="", ledger=None, pushes=50):
+def kill(rng, cycles, mode="geo", ack="", ledger=None, pushes=50):
     """Servers are killed with -9 under load, at random moments, and started again."""
     with Ground() as ground:
         job = Job(ground, rng.choice([1, 2, 3]), rng.choice([1, 2]), mode, ack, ledger=ledger or draw_ledger(rng, mode),
@@ -97,7 +100,7 @@ def connecting(rng, cycles):
     for _ in range(cycles):
         with Ground() as ground:
             crash_at = rng.choice([0, rng.randint(1, 5)])
-            job = Job(ground, 2, 2, rng.choice(["async", "sync"]), ledger=("--count", 30, "--lanes", 2),
+            job = Job(ground, 2, 2, rng.choice(["async", "geo", "sync"]), ledger=("--count", 30, "--lanes", 2),
                       failpoints=f"journal.written=crash@{crash_at}" if crash_at else "")
             if not crash_at:
                 time.sleep(rng.uniform(0, 0.3))
@@ -123,7 +126,7 @@ def kill_sync(rng, cycles):
 
 def kill_large(rng, cycles):
     """The same; a push takes several frames."""
-    mode = rng.choice(["async", "sync"])
+    mode = rng.choice(["async", "geo", "sync"])
     return kill(rng, min(cycles, 5), mode, pushes=2,
                 ledger=("--keys", 9000, "--dim", 512, "--lanes", 1, "--in_flight", 2, "--pause", 0.3))
 
@@ -133,7 +136,7 @@ def worker_kill(rng, cycles, mode=None, ledger=None):
     mode = mode or rng.choice(["async", "sync"])
     with Ground() as ground:
         job = Job(ground, rng.choice([1, 2, 3]), rng.choice([1, 2, 3]), mode, log_limit=rng.choice([None, 1]),
-                  ledger=(*(ledger or draw_ledger(rng, mode)), "--on_loss", "await", "--linger", 3))
+                  ledger=(*(ledger or draw_ledger(rng, mode, loads=False)), "--on_loss", "await", "--linger", 3))
         job.begins()
         made = Count(kills=0)
         for cycle in range(cycles):
@@ -229,7 +232,7 @@ def failpoint(rng, cycles, names=None, most=None, **needs):
         needs = FAILPOINTS[name][1]
         names = [name] * cycles
     with Ground() as ground:
-        job = Job(ground, 1, 2, **{"ledger": draw_ledger(rng, needs.get("mode", "async")), **needs})
+        job = Job(ground, 1, 2, **{"ledger": draw_ledger(rng, needs.get("mode", "geo")), **needs})
         job.begins()
         count = Count(crashes=0)
         for name in names:
@@ -285,7 +288,7 @@ def cut(rng, cycles, mode=None):
     """Connections are cut at random bytes and moments, refused for a while, and servers killed behind them now and
     then; about `cycles` of them."""
     with Ground() as ground:
-        mode = mode or rng.choice(["async", "sync"])
+        mode = mode or rng.choice(["async", "geo", "sync"])
         how = rng.choice([("--cut_seconds", 1), ("--cut_bytes", 200_000), ("--cut_seconds", 2, "--cut_bytes", 1_000_000)])
         job = Job(ground, rng.choice([1, 2]), 2, mode, ledger=draw_ledger(rng, mode),
                   proxies=lambda i: ("--calm", "--seed", rng.randrange(1 << 30), *how))
@@ -311,7 +314,7 @@ def cut(rng, cycles, mode=None):
 def delay(rng, cycles):
     """Everything takes 200 ms longer each way, one direction stands still for a second now and then."""
     with Ground() as ground:
-        job = Job(ground, 1, 2, rng.choice(["async", "sync"]), ledger=("--keys", 20),
+        job = Job(ground, 1, 2, rng.choice(["async", "geo", "sync"]), ledger=("--keys", 20),
                   proxies=lambda i: ("--calm", "--seed", rng.randrange(1 << 30), "--delay", 0.2, "--stall", 1, "--stall_every", 2))
         job.begins()
         job.proxies[0].say("begin")
@@ -332,7 +335,7 @@ def asleep(rng, cycles, where=None, mode=None):
     wakes with requests in its connections, acknowledges none of them, and ends."""
     lease = 0.4
     with Ground() as ground:
-        mode = mode or rng.choice(["async", "async", "sync"])
+        mode = mode or rng.choice(["async", "geo", "sync"])
         needs = {"ledger": draw_ledger(rng, mode), "log_limit": rng.choice([None, 1])}
         if where or rng.random() < 0.6:
             where = where or [rng.choice(list(SLEEPS)) for _ in range(cycles)]
@@ -419,7 +422,7 @@ def damage(rng, cycles):
                     raise Fault(f"{what}: the server ended with {code}: {server.process.log()[-1500:]}")
                 count.add({"detected": 1})
                 continue
-            check = Ledger(ground, 0, 1, [server.endpoint], "--keys", 100, "--check", name="check")
+            check = Ledger(ground, 0, 1, [server.endpoint], "--mode", "geo", "--keys", 100, "--check", name="check")
             try:
                 seen = check.count()
             except Fault as fault:
@@ -481,7 +484,7 @@ def disk_full(rng, cycles):
                 server.kill()
             subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
             server.start()
-            check = Ledger(ground, 0, 1, [server.endpoint], *ledger.args[-2:], "--check", name="check")
+            check = Ledger(ground, 0, 1, [server.endpoint], "--mode", "geo", *ledger.args[-2:], "--check", name="check")
             seen = check.count()
             if seen["lost"] + seen["doubled"] + seen["wrong"]:
                 raise Fault(f"rows: {seen}")

@@ -169,13 +169,13 @@ class GoldenWorkers {
   // Of all requests so far.
   int refused() const { return refused_; }
 
-  static ps::FrameHeader Header(ps::Verb verb, uint64_t pass, uint64_t step) {
+  ps::FrameHeader Header(ps::Verb verb, uint64_t pass, uint64_t step) const {
     ps::FrameHeader header;
     header.set_verb(verb);
     header.set_pass(pass);
     header.set_step(step);
     header.set_samples(4);
-    if (verb == ps::PUSH || verb == ps::PUSH_DENSE) header.add_batches(step);
+    if (job_.returns() && (verb == ps::PUSH || verb == ps::PUSH_DENSE)) header.add_batches(step);
     return header;
   }
   static float Gradient(int rank, uint64_t step, uint32_t key, int i) {
