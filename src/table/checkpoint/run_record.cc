@@ -65,7 +65,9 @@ bool IsCheckpointName(std::string_view name) {
 absl::StatusOr<RunRecord> ReadRunRecord(const std::string& root) {
   const std::string path = root + "/RUN";
   ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kMaxRecordBytes));
-  const Json json = Json::parse(text, nullptr, false);
+  const absl::StatusOr<JsonTree> parsed = ParseJson(text, {.bytes = kMaxRecordBytes});
+  if (!parsed.ok()) return base::Annotate(parsed.status(), path);
+  const JsonTree& json = *parsed;
   RunRecord record;
   std::string phase;
   RETURN_IF_ERROR(RequiredField(json, "state", path, phase));
