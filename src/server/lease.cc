@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "table/log/end_mark.h"
 #include "table/log/log_seal.h"
 
@@ -82,7 +83,7 @@ Owner Parse(absl::string_view text) {
   for (const absl::string_view line : absl::StrSplit(text, '\n'))
     words.insert(static_cast<std::pair<std::string, std::string>>(absl::StrSplit(line, absl::MaxSplits(' ', 1))));
   Owner owner;
-  owner.host = words["host"].substr(0, 255);
+  owner.host = base::Printable(words["host"].substr(0, 255));
   const bool whole = absl::SimpleAtoi(words["pid"], &owner.pid) && absl::SimpleHexAtoi(words["boot"], &owner.boot) &&
                      absl::SimpleAtod(words["lease"], &owner.lease) && owner.lease > 0 && owner.lease <= 86'400;
   return whole ? owner : Owner{};
