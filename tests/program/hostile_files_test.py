@@ -187,6 +187,17 @@ class HostileFilesTest(ProgramTest):
         self.assertEqual(code, 1, err)
         self.assertIn("they cannot all differ", err)
         self.assertLess(peak, (256 << 20) * (4 if SLOWNESS > 1 else 1))
+        # Noise that claims to be two gigabytes, deflated.
+        with zipfile.ZipFile(self.folder / "claim.npz", "w") as archive:
+            archive.writestr(f"{name}.keys.npy", npy("<u8", "(250000000,)") + bytes(range(1, 256)) * 8_600)
+        claim = bytearray((self.folder / "claim.npz").read_bytes())
+        at = claim.rindex(b"PK\x01\x02")
+        struct.pack_into("<H", claim, at + 10, zipfile.ZIP_DEFLATED)
+        struct.pack_into("<I", claim, at + 24, 2_000_000_000)
+        (self.folder / "claim.npz").write_bytes(claim)
+        code, err, peak = self.peak_of("checkpoint", "import", "claim.npz", "--like", save, "--out", "x")
+        self.assertEqual(code, 1, err)
+        self.assertLess(peak, (256 << 20) * (4 if SLOWNESS > 1 else 1))
         # A file with a hole as large as what it claims.
         with open(self.folder / "sparse.npz", "wb") as sparse:
             sparse.truncate(1 << 42)
