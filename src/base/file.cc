@@ -10,7 +10,6 @@
 #include <filesystem>
 
 #include "base/failpoint.h"
-#include "base/output_file.h"
 
 namespace regatta::base {
 namespace fs = std::filesystem;
@@ -25,39 +24,36 @@ std::string ParentOf(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus("cannot open", path);
-  struct stat info;
-  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-    close(fd);
-    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
-  }
+absl::StatusOr<std::string> ReadOpenFile(int fd, const std::string& path, uint64_t max_bytes) {
   std::string bytes;
   char buffer[1 << 16];
   while (true) {
     const ssize_t n = read(fd, buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      absl::Status status = ErrnoStatus("cannot read", path);
-      close(fd);
-      return status;
-    }
-    if (n == 0) break;
+    if (n < 0) return ErrnoStatus("cannot read", path);
+    if (n == 0) return bytes;
     bytes.append(buffer, static_cast<size_t>(n));
-    if (bytes.size() > max_bytes) {
-      close(fd);
+    if (bytes.size() > max_bytes)
       return absl::OutOfRangeError(absl::StrCat(path, " is larger than the ", max_bytes, " bytes allowed"));
-    }
   }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
+  ASSIGN_OR_RETURN(const int fd, OpenForReading(path));
+  absl::StatusOr<std::string> bytes = ReadOpenFile(fd, path, max_bytes);
   close(fd);
   return bytes;
 }
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view bytes) {
-  ASSIGN_OR_RETURN(auto file, OutputFile::Create(path));
-  RETURN_IF_ERROR(file->Append(bytes));
-  return file->Commit(OutputFile::Durability::kSynced);
+  const std::string fresh = path + ".tmp";
+  ASSIGN_OR_RETURN(const auto file, AppendFile::Create(fresh));
+  absl::Status status = file->Append(bytes);
+  if (status.ok()) status = file->Sync();
+  if (status.ok()) status = file->Close();
+  if (status.ok()) status = RenameDurably(fresh, path);
+  if (!status.ok()) unlink(fresh.c_str());
+  return status;
 }
 
 absl::Status RenameDurably(const std::string& from, const std::string& to) {
@@ -91,6 +87,11 @@ absl::Status MakeFolders(const std::string& path) {
   return ErrnoStatus("cannot create folder", path);
 }
 
+absl::Status MakeNewFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0777) == 0) return absl::OkStatus();
+  return ErrnoStatus("cannot create folder", path);
+}
+
 absl::Status RemoveTree(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -119,7 +120,11 @@ AppendFile::~AppendFile() {
   if (fd_ >= 0) close(fd_);
 }
 
-absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Create(const std::string& path) {
+absl::StatusOr<std::unique_ptr<AppendFile>> AppendFile::Create(const std::string& path, NamedBy by) {
+  if (by == NamedBy::kProgram) {
+    ASSIGN_OR_RETURN(const int fd, CreateOwn(path, 0666));
+    return std::unique_ptr<AppendFile>(new AppendFile(path, fd));
+  }
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return ErrnoStatus("cannot create", path);
   return std::unique_ptr<AppendFile>(new AppendFile(path, fd));

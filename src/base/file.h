@@ -8,14 +8,18 @@
 #include <string>
 #include <string_view>
 
+#include "base/open_file.h"
 #include "base/status.h"
 
 namespace regatta::base {
 
+// Regular files only (OpenForReading).
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes = UINT64_MAX);
+// The rest of an open file; `path` is for messages.
+absl::StatusOr<std::string> ReadOpenFile(int fd, const std::string& path, uint64_t max_bytes = UINT64_MAX);
 
-// Writes beside `path`, syncs, renames over it and syncs the folder: a reader sees the old or the new bytes.
-// Symlinks, devices and FIFOs: as OutputFile.
+// For files that the program names (NamedBy::kProgram); others: OutputFile. Writes beside `path`, syncs, renames over
+// it and syncs the folder: a reader sees the old or the new bytes. A symbolic link is replaced.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view bytes);
 
 absl::Status RenameDurably(const std::string& from, const std::string& to);
@@ -23,6 +27,8 @@ absl::Status RenameDurably(const std::string& from, const std::string& to);
 absl::Status ExchangeDurably(const std::string& a, const std::string& b);
 absl::Status SyncFolder(const std::string& folder);
 absl::Status MakeFolders(const std::string& path);
+// ALREADY_EXISTS where something has the name, be it a link.
+absl::Status MakeNewFolder(const std::string& path);
 absl::Status RemoveTree(const std::string& path);
 bool Exists(const std::string& path);
 // Bytes a user may still write on the disk that holds `path` (or its nearest existing parent).
@@ -31,8 +37,8 @@ absl::StatusOr<uint64_t> FreeBytes(const std::string& path);
 // Buffered append-only writing.
 class AppendFile {
  public:
-  // Creates or truncates.
-  static absl::StatusOr<std::unique_ptr<AppendFile>> Create(const std::string& path);
+  // An empty file under that name; what the user named may also be a device or a FIFO.
+  static absl::StatusOr<std::unique_ptr<AppendFile>> Create(const std::string& path, NamedBy by = NamedBy::kProgram);
   ~AppendFile();
 
   absl::Status Append(const void* data, size_t size);

@@ -31,13 +31,18 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path, NamedBy by) {
+  std::string target = path;
+  bool special = false;
+  if (by == NamedBy::kUser) {
+    ASSIGN_OR_RETURN(target, FollowLinks(path));
+  }
   struct stat info;
-  const bool special = stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+  if (lstat(target.c_str(), &info) == 0) special = !S_ISREG(info.st_mode) && by == NamedBy::kUser;
   if (special && S_ISDIR(info.st_mode))
     return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": it is a folder; name a file"));
-  ASSIGN_OR_RETURN(auto file, AppendFile::Create(special ? target : target + ".tmp"));
+  ASSIGN_OR_RETURN(auto file,
+                   special ? AppendFile::Create(target, NamedBy::kUser) : AppendFile::Create(target + ".tmp"));
   return std::unique_ptr<OutputFile>(new OutputFile(path, std::move(target), std::move(file)));
 }
 
@@ -52,6 +57,12 @@ absl::Status OutputFile::Commit(Durability durability) {
   if (!through) RETURN_IF_ERROR(RenameDurably(file_->path(), target_));
   committed_ = true;
   return absl::OkStatus();
+}
+
+absl::Status WriteOutput(const std::string& path, std::string_view bytes) {
+  ASSIGN_OR_RETURN(const auto file, OutputFile::Create(path));
+  RETURN_IF_ERROR(file->Append(bytes));
+  return file->Commit(OutputFile::Durability::kSynced);
 }
 
 }  // namespace regatta::base

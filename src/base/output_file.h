@@ -1,6 +1,7 @@
 // A file that somebody asked for by name: whole under that name once it is committed, and no trace of it otherwise. The
 // bytes go to <name>.tmp beside it, which is then renamed over it. A symlink is followed, so that it stays one; what
-// exists and is no regular file (a device, a FIFO) is written through and stays what it is.
+// exists and is no regular file (a device, a FIFO) is written through and stays what it is. <name>.tmp is the program's
+// own name: a link that somebody planted there is removed.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -20,7 +21,8 @@ class OutputFile {
     kNamed    // complete for every reader from now on, on the disk when the system likes
   };
 
-  static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path);
+  // Of a name that the program makes up (kProgram) a link is replaced, not followed.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path, NamedBy by = NamedBy::kUser);
   ~OutputFile();  // removes what was not committed
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -42,5 +44,8 @@ class OutputFile {
   const std::unique_ptr<AppendFile> file_;
   bool committed_ = false;
 };
+
+// The whole file, synced.
+absl::Status WriteOutput(const std::string& path, std::string_view bytes);
 
 }  // namespace regatta::base

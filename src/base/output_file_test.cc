@@ -16,6 +16,13 @@ namespace regatta::base {
 namespace {
 namespace fs = std::filesystem;
 
+std::string HearFifo(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::string bytes = ReadOpenFile(fd, path).value_or("unreadable");
+  close(fd);
+  return bytes;
+}
+
 class OutputFileTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -43,11 +50,11 @@ TEST_F(OutputFileTest, AppearsWhenItIsCommitted) {
 }
 
 TEST_F(OutputFileTest, LeavesNoTraceWhereItIsNotCommitted) {
-  ASSERT_TRUE(WriteFileAtomically(At("a"), "old").ok());
+  ASSERT_TRUE(WriteOutput(At("a"), "old").ok());
   { ASSERT_TRUE((*OutputFile::Create(At("a")))->Append("half").ok()); }
   for (const char* point : {"file.write=enospc", "file.fsync=error", "file.rename=error"}) {
     ASSERT_TRUE(ArmFailpoints(point).ok());
-    EXPECT_FALSE(WriteFileAtomically(At("a"), "new").ok()) << point;
+    EXPECT_FALSE(WriteOutput(At("a"), "new").ok()) << point;
     ASSERT_TRUE(ArmFailpoints("").ok());
   }
   EXPECT_EQ(*ReadFile(At("a")), "old");
@@ -59,20 +66,20 @@ TEST_F(OutputFileTest, ASymlinkStaysOne) {
   fs::create_symlink("deep/target", At("link"));
   fs::create_symlink(At("link"), At("second"));
   for (const char* bytes : {"the target is made", "the target is replaced"}) {
-    ASSERT_EQ(WriteFileAtomically(At("second"), bytes), absl::OkStatus());
+    ASSERT_EQ(WriteOutput(At("second"), bytes), absl::OkStatus());
     EXPECT_TRUE(fs::is_symlink(At("second")) && fs::is_symlink(At("link")));
     EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(At("deep/target"))));
     EXPECT_EQ(*ReadFile(At("deep/target")), bytes);
   }
   fs::create_symlink("circle", At("circle"));
-  EXPECT_FALSE(WriteFileAtomically(At("circle"), "x").ok());
+  EXPECT_FALSE(WriteOutput(At("circle"), "x").ok());
 }
 
 TEST_F(OutputFileTest, AFifoIsWrittenThrough) {
   ASSERT_EQ(mkfifo(At("fifo").c_str(), 0600), 0);
   std::string read;
-  std::thread reader([&] { read = ReadFile(At("fifo")).value_or("unreadable"); });
-  const absl::Status status = WriteFileAtomically(At("fifo"), "through");
+  std::thread reader([&] { read = HearFifo(At("fifo")); });
+  const absl::Status status = WriteOutput(At("fifo"), "through");
   reader.join();
   EXPECT_EQ(status, absl::OkStatus());
   EXPECT_EQ(read, "through");
@@ -85,7 +92,7 @@ TEST_F(OutputFileTest, ADeviceIsWrittenThroughAndItsErrorReported) {
   const int fd = open(At("full").c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0) GTEST_SKIP() << "may not open device nodes";
   close(fd);
-  const absl::Status status = WriteFileAtomically(At("full"), "bytes");
+  const absl::Status status = WriteOutput(At("full"), "bytes");
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_NE(status.message().find(At("full")), absl::string_view::npos) << status;
   EXPECT_TRUE(fs::is_character_file(At("full")));

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/printable.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
 #include "table/checkpoint/checkpoint_reader.h"
@@ -87,7 +88,7 @@ absl::StatusOr<int> List(const Arguments& args) {
     } else {
       list.back()["damage"] = std::string(s.status.message());
       absl::StrAppendFormat(&text, "%-20s %6s %10s %12s %14s  damaged%s: %s\n", s.name, "-", "-", "-", "-", marks,
-                            s.status.message());
+                            base::Printable(std::string(s.status.message())));
     }
   }
   RETURN_IF_ERROR(args.json ? PrintJson(list) : WriteOut(text));
@@ -127,8 +128,8 @@ absl::StatusOr<int> Verify(const Arguments& args) {
     if (!damage.empty()) exit_code = 1;
     list.push_back(Json{{"folder", folder}, {"whole", damage.empty()}, {"damage", damage}});
     if (args.json) continue;
-    RETURN_IF_ERROR(WriteOut(absl::StrCat(folder, damage.empty() ? ": whole\n" : ": DAMAGED\n")));
-    for (const std::string& what : damage) RETURN_IF_ERROR(WriteOut(absl::StrCat("  ", what, "\n")));
+    RETURN_IF_ERROR(WriteOut(absl::StrCat(base::Printable(folder), damage.empty() ? ": whole\n" : ": DAMAGED\n")));
+    for (const std::string& what : damage) RETURN_IF_ERROR(WriteOut(absl::StrCat("  ", base::Printable(what), "\n")));
   }
   if (args.json) RETURN_IF_ERROR(PrintJson(list));
   return exit_code;
@@ -150,7 +151,7 @@ absl::StatusOr<int> Get(const Arguments& args) {
   const table::SavedSparse* t = m.FindSparse(args.table);
   if (!t) {
     std::vector<std::string> names;
-    for (const table::SavedSparse& s : m.sparse) names.push_back(s.config.name);
+    for (const table::SavedSparse& s : m.sparse) names.push_back(base::Printable(s.config.name));
     return absl::NotFoundError(absl::StrCat("no table '", args.table, "'; there are: ", absl::StrJoin(names, ", ")));
   }
   ASSIGN_OR_RETURN(const std::vector<float> row, save.FindRow(static_cast<size_t>(t - m.sparse.data()), args.key));
@@ -187,10 +188,10 @@ absl::StatusOr<int> Diff(const Arguments& args) {
                         {"max_abs", d.max_abs},
                         {"first", d.first}});
     if (!d.schema.empty()) {
-      absl::StrAppendFormat(&text, "%s: %s\n", d.name, d.schema);
+      absl::StrAppendFormat(&text, "%s: %s\n", base::Printable(d.name), base::Printable(d.schema));
     } else {
       absl::StrAppendFormat(&text, "%s: %u equal, %u different, %u only in A, %u only in B, max |A-B| %.9g%s%s\n",
-                            d.name, d.equal, d.different, d.only_a, d.only_b, d.max_abs,
+                            base::Printable(d.name), d.equal, d.different, d.only_a, d.only_b, d.max_abs,
                             d.first.empty() ? "" : "; first: ", absl::StrJoin(d.first, ", "));
     }
   }
@@ -216,7 +217,7 @@ absl::StatusOr<int> Import(const Arguments& args) {
   ASSIGN_OR_RETURN(const CheckpointReader like, OpenSave(args.like));
   std::vector<std::string> notes;
   RETURN_IF_ERROR(table::ImportNpz(args.path, like, args.out, notes));
-  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", base::Printable(note).c_str());
   ASSIGN_OR_RETURN(const CheckpointReader made, CheckpointReader::Open(args.out));
   std::fprintf(stderr, "%s: %" PRIu64 " rows of %zu tables imported\n", args.out.c_str(), made.manifest().TotalRows(),
                made.manifest().sparse.size());
@@ -231,7 +232,7 @@ void Bind(CLI::App* command, const std::shared_ptr<Arguments>& args, Action acti
     if (code.ok() && std::fflush(stdout) != 0) code = base::ErrnoStatus("cannot write to", "standard output");
     if (!code.ok())
       std::fprintf(stderr, "regatta checkpoint %s: %s\n", command->get_name().c_str(),
-                   std::string(code.status().message()).c_str());
+                   base::PrintableLines(std::string(code.status().message())).c_str());
     exit_code = code.ok() ? *code : 1;
   });
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/printable.h"
 #include "data/dataset_options.h"
 #include "data/file_list.h"
 #include "data/generator.h"
@@ -22,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 int Fail(const absl::Status& status, int exit_code) {
-  std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "error: %s\n", base::PrintableLines(std::string(status.message())).c_str());
   return exit_code;
 }
 
@@ -214,6 +215,7 @@ void AddCheck(CLI::App& data, int& exit_code) {
       "  regatta data check --quarantine bad.txt 'logs/2026-*/part-*.gz'\n"
       "  regatta data check --label label --sparse feat_idx --dense 0 lr.txt\n"
       "Exit code 0: every line is good; 1: there are bad lines, or files that cannot be read.");
+  options.quarantine_named = base::NamedBy::kUser;
   check->callback([arguments, &exit_code] { exit_code = RunCheck(*arguments); });
 }
 

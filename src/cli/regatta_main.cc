@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/guarded_run.h"
 #include "base/nearest.h"
-#include "base/standard_output.h"
+#include "base/printable.h"
 #include "cli/checkpoint_command.h"
 #include "cli/data_command.h"
 #include "cli/launch_command.h"
@@ -35,7 +36,7 @@ constexpr char kFooter[] =
     "regatta COMMAND --help explains a command; docs/keys.md lists every key.";
 
 int Fail(std::string_view message) {
-  std::cerr << "regatta: " << message << "\n";
+  std::cerr << "regatta: " << regatta::base::PrintableLines(message) << "\n";
   return kWrongUsage;
 }
 
@@ -155,5 +156,5 @@ int main(int argc, char** argv) {
   FLAGS_logtostderr = true;
   FLAGS_log_year_in_prefix = false;  // as the trainer does
   google::InitGoogleLogging("regatta");
-  return regatta::base::ExitCodeOf(Main(argc, argv));
+  return regatta::base::RunGuarded(&Main, argc, argv);
 }

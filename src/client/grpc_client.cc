@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/failpoint.h"
+#include "base/printable.h"
 #include "table/accessor/accessor.h"
 #include "table/checkpoint/schema_json.h"
 #include "table/dense_table.h"
@@ -250,7 +251,7 @@ void GrpcClient::TakeStanding(const std::vector<ps::ConnectReply>& replies) {
   std::optional<base::DataPosition> common;
   std::optional<uint64_t> step;
   for (const ps::ConnectReply& reply : replies) {
-    if (standing_.before.empty()) standing_.before = reply.before();
+    if (standing_.before.empty()) standing_.before = base::Printable(reply.before());
     for (int i = 0; i < reply.lanes_size(); ++i) {
       const ps::LaneProgress& lane = reply.lanes(i);
       base::DataPosition position{pass, 0, 0};
@@ -590,7 +591,7 @@ void GrpcClient::Goodbye(const absl::Status& why) {
       ps::GoodbyeReply reply;
       return stubs_[server]->Goodbye(&context, request, &reply);
     });
-    if (!status.ok() && why.ok()) LOG(WARNING) << "goodbye: " << status.error_message();
+    if (!status.ok() && why.ok()) LOG(WARNING) << "goodbye: " << base::Printable(status.error_message());
   }
 }
 

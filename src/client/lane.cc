@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "base/printable.h"
 #include "wire/transport.h"
 
 namespace regatta::client {
@@ -19,7 +20,7 @@ constexpr int kRefusals = 3;  // that are believed: one may be what the network 
 
 absl::Status ReplyStatus(const ps::FrameHeader& header) {
   if (header.code() == 0) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(header.code()), header.message());
+  return absl::Status(static_cast<absl::StatusCode>(header.code()), base::Printable(header.message()));
 }
 
 bool IsPull(ps::Verb verb) { return verb == ps::PULL || verb == ps::PULL_DENSE; }

@@ -1,6 +1,5 @@
 #include "cluster/credentials.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,20 +44,17 @@ absl::Status CheckWhole(const CredentialFiles& files) {
 absl::Status CheckPrivate(int fd, const std::string& path) {
   struct stat info;
   if (fstat(fd, &info) != 0) return base::ErrnoStatus("cannot look at", path);
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a file"));
   if ((info.st_mode & 077) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "%s is a secret that others can read (its mode is %04o): chmod 600 %s", path, info.st_mode & 07777, path));
 }
 
 absl::StatusOr<std::string> ReadCredential(const CredentialName& name, const std::string& path, Privacy privacy) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return base::Annotate(base::ErrnoStatus("cannot open", path), name.flag + 2);
-  absl::Status status = privacy == Privacy::kSecret ? CheckPrivate(fd, path) : absl::OkStatus();
-  absl::StatusOr<std::string> bytes =
-      status.ok() ? base::ReadFile(absl::StrCat("/proc/self/fd/", fd), kMaxFileBytes) : status;
-  close(fd);
-  if (!bytes.ok() && status.ok()) bytes = absl::Status(bytes.status().code(), absl::StrCat("cannot read ", path));
+  const absl::StatusOr<int> fd = base::OpenForReading(path);
+  if (!fd.ok()) return base::Annotate(fd.status(), name.flag + 2);
+  absl::Status status = privacy == Privacy::kSecret ? CheckPrivate(*fd, path) : absl::OkStatus();
+  absl::StatusOr<std::string> bytes = status.ok() ? base::ReadOpenFile(*fd, path, kMaxFileBytes) : status;
+  close(*fd);
   if (!bytes.ok()) return base::Annotate(bytes.status(), name.flag + 2);
   return bytes;
 }
@@ -98,9 +94,10 @@ CredentialFiles ReadCredentialFiles(const std::function<std::optional<std::strin
   return files;
 }
 
-absl::StatusOr<std::shared_ptr<const Credentials>> LoadCredentials(const CredentialFiles& files) {
+absl::StatusOr<std::shared_ptr<const Credentials>> LoadCredentials(const CredentialFiles& files, CoreDumps dumps) {
   if (files == CredentialFiles{}) return nullptr;
   RETURN_IF_ERROR(CheckWhole(files));
+  if (dumps == CoreDumps::kForbid) ForbidCoreDumps();
   auto credentials = std::make_shared<Credentials>();
   credentials->files = files;
   const struct {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cluster/core_dumps.h"
 
 namespace CLI {
 class App;
@@ -71,7 +72,8 @@ CredentialFiles ReadCredentialFiles(const std::function<std::optional<std::strin
 // The files' contents; null where none is named. Errors name the file and what to do, never a secret: one that is
 // missing, or that others can read, a token that is short. Whether certificate and key fit is asked by
 // wire/certificate.h.
-absl::StatusOr<std::shared_ptr<const Credentials>> LoadCredentials(const CredentialFiles& files);
+absl::StatusOr<std::shared_ptr<const Credentials>> LoadCredentials(const CredentialFiles& files,
+                                                                   CoreDumps dumps = CoreDumps::kForbid);
 
 // `files` as flags, "--token_file=/abs/token", and as variables of a child process; relative paths are made absolute.
 std::vector<std::string> CredentialFlags(const CredentialFiles& files);

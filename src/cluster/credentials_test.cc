@@ -1,10 +1,14 @@
 #include "cluster/credentials.h"
 
 #include <gmock/gmock.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "cluster/environment.h"
 #include "cluster/testing/variables.h"
@@ -101,7 +105,7 @@ TEST_F(CredentialsTest, MissingFilesAreNamed) {
   files_.ca = folder_;
   EXPECT_THAT(Error(), HasSubstr("tls_ca"));
   files_.token = folder_;
-  EXPECT_THAT(Error(), AllOf(HasSubstr("token_file"), HasSubstr("is not a file")));
+  EXPECT_THAT(Error(), AllOf(HasSubstr("token_file"), HasSubstr("is a folder, not a file")));
 }
 
 TEST_F(CredentialsTest, WhatIsSaidGoesBeforeTheEnvironment) {
@@ -132,6 +136,37 @@ TEST_F(CredentialsTest, OpenEveryAddress) {
   // They are used where --insecure would do without.
   variables["REGATTA_INSECURE"] = "1";
   EXPECT_EQ(ReadEnvironment(From(variables), Network::kTrusted)->network, Network::kGuarded);
+}
+
+TEST_F(CredentialsTest, AFifoIsRefusedAtOnce) {
+  const std::string fifo = folder_ + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const CredentialName& name : kCredentialNames) {
+    const std::string before = std::exchange(files_.*name.file, fifo);
+    EXPECT_THAT(Error(), HasSubstr("fifo is not a regular file (a FIFO)")) << name.flag;
+    files_.*name.file = before;
+  }
+}
+
+// In a process of its own: it holds for the whole process.
+TEST_F(CredentialsTest, AProcessThatHasReadThemLeavesNoCoreDump) {
+  const auto dumpable = [this](const Variables& variables) {
+    const pid_t child = fork();
+    if (child == 0) {
+      prctl(PR_SET_DUMPABLE, 1);
+      const bool read = ReadAccess(From(variables), Access(Network::kGuarded, files_)).ok();
+      _exit(read ? 20 + prctl(PR_GET_DUMPABLE) : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  EXPECT_EQ(dumpable({}), 20);
+  EXPECT_EQ(dumpable({{"REGATTA_CORE_DUMPS", "0"}}), 20);
+  EXPECT_EQ(dumpable({{"REGATTA_CORE_DUMPS", "1"}}), 21);
+  EXPECT_EQ(dumpable({{"REGATTA_CORE_DUMPS", "maybe"}}), 1);
+  files_ = {};
+  EXPECT_EQ(dumpable({}), 21);  // it holds none
 }
 
 }  // namespace

@@ -217,9 +217,15 @@ absl::Status CheckAvailable(const ClusterSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<CoreDumps> ReadCoreDumps(const Getenv& getenv) {
+  ASSIGN_OR_RETURN(const bool allowed, ReadSwitch(getenv, "REGATTA_CORE_DUMPS"));
+  return allowed ? CoreDumps::kAllow : CoreDumps::kForbid;
+}
+
 absl::StatusOr<Access> ReadAccess(const Getenv& getenv, const Access& said) {
   Access access(said.network, ReadCredentialFiles(getenv, said.files));
-  ASSIGN_OR_RETURN(access.credentials, LoadCredentials(access.files));
+  ASSIGN_OR_RETURN(const CoreDumps dumps, ReadCoreDumps(getenv));
+  ASSIGN_OR_RETURN(access.credentials, LoadCredentials(access.files, dumps));
   ASSIGN_OR_RETURN(const bool insecure, ReadSwitch(getenv, "REGATTA_INSECURE"));
   if (insecure) access.network = Network::kTrusted;
   if (access.credentials != nullptr) access.network = Network::kGuarded;

@@ -27,6 +27,7 @@
 
 #include "base/status.h"
 #include "cluster/cluster_spec.h"
+#include "cluster/core_dumps.h"
 #include "cluster/endpoint.h"
 
 namespace regatta::cluster {
@@ -50,6 +51,9 @@ absl::Status CheckAvailable(const ClusterSpec& spec);
 // `said` with what REGATTA_INSECURE, REGATTA_TOKEN_FILE, REGATTA_TLS_{CERT,KEY,CA} and REGATTA_ADMIN_TOKEN_FILE say;
 // the files are read. With credentials every address is allowed, and --insecure changes nothing.
 absl::StatusOr<Access> ReadAccess(const Getenv& getenv, const Access& said);
+
+// REGATTA_CORE_DUMPS=1: a process that has read credentials may leave core dumps, and be debugged.
+absl::StatusOr<CoreDumps> ReadCoreDumps(const Getenv& getenv);
 
 // The servers that the first of the families names that names any; empty where none does. For looking at a job from
 // outside: no role is needed.

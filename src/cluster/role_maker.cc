@@ -28,7 +28,8 @@ absl::StatusOr<ClusterSpec> MakeUserDefinedRole(const UserDefinedRole& role) {
   spec.servers = ToStrings(*servers);
   spec.workers = role.worker_num;
   spec.index = role.current_id;
-  ASSIGN_OR_RETURN(spec.credentials, LoadCredentials(role.credentials));
+  ASSIGN_OR_RETURN(const CoreDumps dumps, ReadCoreDumps(ProcessEnvironment()));
+  ASSIGN_OR_RETURN(spec.credentials, LoadCredentials(role.credentials, dumps));
   spec.network = spec.credentials != nullptr ? Network::kGuarded : role.network;
   if (server) spec.endpoint = spec.servers[static_cast<size_t>(role.current_id)];
   RETURN_IF_ERROR(CheckNetwork(spec));

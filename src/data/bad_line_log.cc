@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/escaping.h"
+#include "base/printable.h"
 
 namespace regatta::data {
 namespace {
@@ -19,6 +20,7 @@ BadLineLog::BadLineLog(const DatasetOptions& options)
       pipe_command_(options.pipe_command),
       max_bad_lines_(options.max_bad_lines),
       quarantine_path_(options.quarantine_path),
+      quarantine_named_(options.quarantine_named),
       quarantine_max_bytes_(options.quarantine_max_bytes) {}
 
 absl::Status BadLineLog::Count(const SampleBlock& block) {
@@ -28,7 +30,8 @@ absl::Status BadLineLog::Count(const SampleBlock& block) {
   const std::string& file = files_[static_cast<size_t>(block.file)];
   const std::string through = pipe_command_.empty() ? "" : absl::StrCat(" | ", pipe_command_);
   for (const BadLine& bad : block.bad) {
-    const std::string reason = absl::StrCat(file, through, ":", block.first_line + bad.line, ": ", bad.reason);
+    const std::string reason =
+        absl::StrCat(file, through, ":", block.first_line + bad.line, ": ", base::Printable(bad.reason));
     if (reasons_ < kShownReasons) {
       absl::StrAppend(&first_reasons_, "\n  ", reason);
       LOG(WARNING) << "bad line skipped: " << reason;
@@ -62,7 +65,7 @@ void BadLineLog::Keep(const std::string& line) {
   if (quarantine_ == nullptr) {
     const std::string folder = std::filesystem::path(quarantine_path_).parent_path().string();
     if (!folder.empty()) status = base::MakeFolders(folder);
-    auto file = base::AppendFile::Create(quarantine_path_);
+    auto file = base::AppendFile::Create(quarantine_path_, quarantine_named_);
     if (status.ok()) status = file.status();
     if (file.ok()) quarantine_ = std::move(*file);
   }

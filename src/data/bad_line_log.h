@@ -34,6 +34,7 @@ class BadLineLog {
   const std::string pipe_command_;
   const std::optional<uint64_t> max_bad_lines_;
   const std::string quarantine_path_;
+  const base::NamedBy quarantine_named_;
   const uint64_t quarantine_max_bytes_;
 
   uint64_t lines_ = 0;

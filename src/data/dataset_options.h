@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/open_file.h"
 #include "base/status.h"
 #include "data/dataset.h"
 
@@ -36,6 +37,7 @@ struct DatasetOptions {
   std::optional<uint64_t> max_bad_lines = {};  // nothing = 1% of the lines read, at least 100
   uint64_t max_line_bytes = 8 << 20;
   std::string quarantine_path = {};  // "" = bad lines are not kept
+  base::NamedBy quarantine_named = base::NamedBy::kProgram;
   uint64_t quarantine_max_bytes = 16 << 20;
 
   uint64_t block_bytes = 256 << 10;  // text parsed at a time: fits in a core's cache with what comes of it

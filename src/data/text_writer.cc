@@ -98,7 +98,7 @@ class ZstdWriter final : public TextWriter {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TextWriter>> TextWriter::Create(const std::string& path, Compression compression) {
-  ASSIGN_OR_RETURN(auto file, OutputFile::Create(path));
+  ASSIGN_OR_RETURN(auto file, OutputFile::Create(path, base::NamedBy::kProgram));
   if (compression == Compression::kGzip) {
     auto writer = std::make_unique<GzipWriter>(std::move(file));
     RETURN_IF_ERROR(writer->Init());

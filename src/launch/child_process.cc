@@ -10,6 +10,8 @@
 #include <array>
 #include <cerrno>
 
+#include "base/open_file.h"
+
 namespace regatta::launch {
 namespace {
 
@@ -49,8 +51,8 @@ class OpenFiles {
       if (fd >= 0) close(fd);
   }
   absl::Status Open(const std::string& path, bool keep) {
-    log = open(path.c_str(), O_WRONLY | O_CREAT | (keep ? 0 : O_TRUNC) | O_APPEND | O_CLOEXEC, 0644);
-    if (log < 0) return base::ErrnoStatus("cannot write", path);
+    ASSIGN_OR_RETURN(log, base::OpenOwn(path, O_WRONLY | O_CREAT | O_APPEND, 0644));
+    if (!keep && ftruncate(log, 0) != 0) return base::ErrnoStatus("cannot empty", path);
     null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0) return base::ErrnoStatus("cannot open", "/dev/null");
     if (pipe2(report.data(), O_CLOEXEC) != 0) return base::ErrnoStatus("cannot make a pipe for", path);

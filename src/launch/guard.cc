@@ -13,9 +13,10 @@
 namespace regatta::launch {
 namespace {
 
-constexpr char kDoneMark = 'd';
+// What goes through the pipe is the leaders of groups, and this.
+constexpr pid_t kJobDone = 0;
 
-[[noreturn]] void Watch(int pipe, const JobMark& mark) {
+[[noreturn]] void Watch(int pipe, JobMark mark) {
   setsid();  // a Ctrl+C at the terminal is for the launcher
   prctl(PR_SET_NAME, "regatta-guard");
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) signal(number, SIG_IGN);
@@ -25,10 +26,15 @@ constexpr char kDoneMark = 'd';
   if (pipe > 3) close_range(3, static_cast<unsigned>(pipe) - 1, 0);
   close_range(static_cast<unsigned>(pipe) + 1, ~0U, 0);
   if (chdir("/") != 0) _exit(1);  // cannot happen; a folder of the user's must not stay busy
-  char byte = 0;
-  ssize_t n = 0;
-  while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR) continue;
-  if (n != 1 || byte != kDoneMark) mark.End(std::chrono::milliseconds(0));
+  while (true) {
+    pid_t told = kJobDone;
+    const ssize_t n = read(pipe, &told, sizeof told);
+    if (n < 0 && errno == EINTR) continue;
+    if (n == sizeof told && told == kJobDone) _exit(0);
+    if (n != sizeof told) break;
+    mark.AddGroup(told);
+  }
+  mark.End(std::chrono::milliseconds(0));
   _exit(0);
 }
 
@@ -49,9 +55,13 @@ absl::StatusOr<Guard> Guard::Start(const JobMark& mark) {
 
 Guard::Guard(Guard&& other) noexcept : pipe_(std::exchange(other.pipe_, -1)), pid_(other.pid_) {}
 
+void Guard::AddGroup(pid_t leader) const {
+  [[maybe_unused]] const ssize_t written = write(pipe_, &leader, sizeof leader);
+}
+
 Guard::~Guard() {
   if (pipe_ < 0) return;
-  [[maybe_unused]] const ssize_t written = write(pipe_, &kDoneMark, 1);
+  AddGroup(kJobDone);
   close(pipe_);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
 }

@@ -19,6 +19,9 @@ class Guard {
   // Sends it home: the job is over.
   ~Guard();
 
+  // Tells it of a process of the job that leads a group.
+  void AddGroup(pid_t leader) const;
+
   pid_t pid() const { return pid_; }
 
  private:

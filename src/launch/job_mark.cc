@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -20,16 +21,39 @@ namespace {
 constexpr auto kPause = std::chrono::milliseconds(10);
 constexpr int kMaxRounds = 500;  // of killing, each a pause apart
 
-// The environment a process was started with, "" where it is not ours to read or the process is a zombie.
-std::string EnvironmentOf(pid_t pid) {
-  const int fd = open(absl::StrCat("/proc/", pid, "/environ").c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return "";
+// A file that the kernel makes about a process; nothing where this process may not read it, "" of a zombie's
+// environment.
+std::optional<std::string> AboutProcess(pid_t pid, const char* name) {
+  const int fd = open(absl::StrCat("/proc/", pid, "/", name).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
   std::string bytes;
   char buffer[16384];
   ssize_t n = 0;
   while ((n = read(fd, buffer, sizeof buffer)) > 0) bytes.append(buffer, static_cast<size_t>(n));
   close(fd);
+  if (n < 0) return std::nullopt;
   return bytes;
+}
+
+// 0 where it is not known, or the process is a zombie.
+pid_t GroupOf(pid_t pid) {
+  const std::string stat = AboutProcess(pid, "stat").value_or("");
+  // The name, in parentheses, may hold anything. Behind it: state, parent, group.
+  const size_t name = stat.rfind(')');
+  if (name == std::string::npos) return 0;
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(absl::string_view(stat).substr(name + 1), ' ', absl::SkipEmpty());
+  pid_t group = 0;
+  return fields.size() > 2 && fields[0] != "Z" && absl::SimpleAtoi(fields[2], &group) ? group : 0;
+}
+
+bool IsOurs(pid_t pid) {
+  const std::string status = AboutProcess(pid, "status").value_or("");
+  const size_t at = status.find("\nUid:\t");
+  if (at == std::string::npos) return false;
+  uid_t user = 0;
+  return absl::SimpleAtoi(absl::string_view(status).substr(at + 6, status.find('\t', at + 6) - at - 6), &user) &&
+         user == getuid();
 }
 
 void SignalAll(const std::vector<pid_t>& pids, int number) {
@@ -56,7 +80,9 @@ std::vector<pid_t> JobMark::Find() const {
   while (const dirent* entry = readdir(processes)) {
     pid_t pid = 0;
     if (!absl::SimpleAtoi(entry->d_name, &pid) || pid == self) continue;
-    const std::string environment = EnvironmentOf(pid);
+    const std::optional<std::string> shown = AboutProcess(pid, "environ");
+    if (!shown.has_value() && groups_.contains(GroupOf(pid)) && IsOurs(pid)) found.push_back(pid);
+    const std::string environment = shown.value_or("");
     if (!absl::StrContains(environment, part)) continue;  // nearly all end here
     for (const absl::string_view variable : absl::StrSplit(environment, '\0')) {
       if (!absl::StartsWith(variable, prefix) || !absl::StrContains(absl::StrCat(variable, "/"), part + "/")) continue;

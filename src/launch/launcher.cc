@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "cluster/environment.h"
 #include "cluster/network.h"
 #include "launch/command.h"
@@ -22,7 +23,7 @@ enum Exit : int { kDone = 0, kFailed = 1, kUsage = 2 };
 const char* ProgramOf(Flavour flavour) { return flavour == Flavour::kFleetrun ? "fleetrun" : "regatta launch"; }
 
 int Fail(Flavour flavour, const absl::Status& status, Exit code) {
-  const std::string message(status.message());
+  const std::string message = base::PrintableLines(std::string(status.message()));
   const std::string program = ProgramOf(flavour);
   const bool named = message.starts_with(program + ":");
   std::fprintf(stderr, "%s%s%s\n", named ? "" : program.c_str(), named ? "" : ": ", message.c_str());

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/open_file.h"
+
 namespace regatta::launch {
 namespace {
 
@@ -29,8 +31,8 @@ pid_t HolderOf(int fd, struct flock range) {
 
 absl::StatusOr<LogLock> LogLock::Take(const std::string& log_dir, const JobPlan& plan) {
   const std::string path = absl::StrCat(log_dir, "/.lock");
-  LogLock lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (lock.fd_ < 0) return base::ErrnoStatus("cannot open", path);
+  ASSIGN_OR_RETURN(const int fd, base::OpenOwn(path, O_RDWR | O_CREAT, 0644));
+  LogLock lock(fd);
   for (const PlannedProcess& process : plan.processes) {
     struct flock range = ByteOf(process);
     while (fcntl(lock.fd_, F_SETLK, &range) != 0) {

@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 
+#include "base/open_file.h"
+
 namespace regatta::launch {
 namespace {
 
@@ -26,8 +28,7 @@ LogStream::~LogStream() {
 }
 
 absl::Status LogStream::Open(const std::string& path) {
-  file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file_ < 0) return base::ErrnoStatus("cannot open", path);
+  ASSIGN_OR_RETURN(file_, base::OpenOwn(path, O_RDONLY));
   return absl::OkStatus();
 }
 

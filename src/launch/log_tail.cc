@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/open_file.h"
+#include "base/printable.h"
 
 namespace regatta::launch {
 namespace {
@@ -17,7 +19,7 @@ constexpr off_t kMaxBytes = 8192;
 
 // The last bytes of the file; where they begin inside a line, "…" stands for the part before.
 std::string LastBytes(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = base::OpenOwn(path, O_RDONLY).value_or(-1);
   if (fd < 0) return "";
   struct stat info {};
   std::string bytes;
@@ -41,7 +43,7 @@ std::string LastLines(const std::string& path, int lines, const std::string& ind
   const std::vector<absl::string_view> all = absl::StrSplit(bytes, '\n');
   std::string text;
   for (size_t i = all.size() - std::min(all.size(), static_cast<size_t>(lines)); i < all.size(); ++i)
-    absl::StrAppend(&text, indent, all[i], "\n");
+    absl::StrAppend(&text, indent, base::Printable({all[i].data(), all[i].size()}), "\n");
   return text;
 }
 

@@ -39,7 +39,7 @@ TEST_F(LogTail, IsBoundedWhateverTheLogHolds) {
   const std::string text = After(long_line);
   EXPECT_LT(text.size(), 9000u);
   EXPECT_THAT(text, testing::StartsWith("> …x"));
-  EXPECT_EQ(After(std::string(5, '\0') + "\nend\n"), "> " + std::string(5, '\0') + "\n> end\n");
+  EXPECT_EQ(After(std::string(5, '\0') + "\nend\n"), "> \\x00\\x00\\x00\\x00\\x00\n> end\n");
 }
 
 }  // namespace

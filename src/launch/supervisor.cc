@@ -53,6 +53,7 @@ int Supervisor::Run() {
     Say(std::string(inbox.ok() ? guard.status().message() : inbox.status().message()));
     return 1;
   }
+  guard_ = &*guard;
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // grandchildren that lose their parent are reaped here
   const absl::Status started = StartAll();
   if (started.ok()) {
@@ -82,6 +83,8 @@ absl::Status Supervisor::Start(Child& child) {
       launch::Start({options_.command, EnvironmentFor(child.planned), child.planned.log, /*keep_log=*/child.started});
   if (!pid.ok()) return base::Annotate(pid.status(), child.planned.Name());
   child.pid = *pid;
+  mark_.AddGroup(*pid);
+  guard_->AddGroup(*pid);
   child.again = child.started;
   child.running = child.started = true;
   return absl::OkStatus();

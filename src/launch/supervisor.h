@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "launch/guard.h"
 #include "launch/job_mark.h"
 #include "launch/job_plan.h"
 #include "launch/log_stream.h"
@@ -98,7 +99,8 @@ class Supervisor {
   // constant after construction
   const SupervisorOptions options_;
   const WorkersHere workers_here_;
-  const JobMark mark_;
+  JobMark mark_;
+  const Guard* guard_ = nullptr;  // while Run runs
 
   std::vector<Child> children_;
   const std::vector<PortLease> leases_;

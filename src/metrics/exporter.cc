@@ -20,7 +20,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxRequestBytes = 8192;
-constexpr size_t kMaxConnections = 32;  // more wait in the kernel's queue
+constexpr size_t kMaxConnections = 64;  // one more takes the place of the oldest that has not asked
+constexpr size_t kAcceptedAtOnce = 16;  // before they are looked at: none of them is closed for another of them
 constexpr std::chrono::seconds kPatience(5);
 
 std::string Response(const char* status, std::string_view type, std::string_view body) {
@@ -41,7 +42,7 @@ int Listen(int& port) {
   address.sin_port = htons(static_cast<uint16_t>(port));
   socklen_t size = sizeof address;
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (bind(fd, generic, size) == 0 && listen(fd, 64) == 0 && getsockname(fd, generic, &size) == 0) {
+  if (bind(fd, generic, size) == 0 && listen(fd, SOMAXCONN) == 0 && getsockname(fd, generic, &size) == 0) {
     port = ntohs(address.sin_port);
     return fd;
   }
@@ -110,7 +111,7 @@ void Exporter::Run() {
     polled.assign({{wake_, POLLIN, 0}});
     for (const auto& connection : connections_)
       polled.push_back({connection->fd, static_cast<int16_t>(connection->sending() ? POLLOUT : POLLIN), 0});
-    if (connections_.size() < kMaxConnections) polled.push_back({listener_, POLLIN, 0});
+    polled.push_back({listener_, POLLIN, 0});
     const int ready = poll(polled.data(), polled.size(), connections_.empty() ? -1 : 250);
     if (ready < 0 && errno != EINTR) return;
     if (ready > 0 && polled.front().revents != 0) return;
@@ -121,18 +122,23 @@ void Exporter::Run() {
       if (ready > 0 && polled[i + 1].revents != 0) Serve(connection);
       if (now >= connection.end) connection.closing = true;
     }
-    if (ready > 0 && polled.size() > served + 1 && polled.back().revents != 0) Accept();
     std::erase_if(connections_, [](const auto& connection) { return connection->closing; });
+    if (ready > 0 && polled.back().revents != 0) Accept();
   }
 }
 
 void Exporter::Accept() {
-  while (connections_.size() < kMaxConnections) {
+  for (size_t i = 0; i < kAcceptedAtOnce; ++i) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       // Out of files, poll would say again at once that somebody waits.
       if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       return;
+    }
+    if (connections_.size() >= kMaxConnections) {
+      const auto idle = std::find_if(connections_.begin(), connections_.end(),
+                                     [](const auto& connection) { return connection->out.empty(); });
+      connections_.erase(idle == connections_.end() ? connections_.begin() : idle);
     }
     connections_.push_back(std::make_unique<Connection>(fd));
   }

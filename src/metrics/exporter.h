@@ -1,6 +1,6 @@
 // Serves the process's metrics to Prometheus: GET /metrics over HTTP/1.1, an answer a connection. One thread, which
-// sleeps while nobody asks; connections that say too much, too little or nothing are closed after a while and cost
-// nobody else anything.
+// sleeps while nobody asks; connections that say too much, too little or nothing are closed after a while, or at once
+// where there are too many: whoever comes last is served.
 // Thread-safety: Start and the destructor belong to one thread; `collect` is called on the exporter's own.
 #pragma once
 

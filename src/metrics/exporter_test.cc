@@ -94,6 +94,20 @@ TEST_F(ExporterTest, SilentConnectionsHoldNobodyUp) {
   for (const int fd : silent) close(fd);
 }
 
+// More than it keeps open, and than it would serve one after the other before they time out.
+TEST_F(ExporterTest, WhoAsksIsServedWhileManyAreSilent) {
+  std::vector<int> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(Dial(exporter_->port()));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(absl::StartsWith(Ask(exporter_->port(), kGet), "HTTP/1.1 200 ")) << i;
+  int closed = 0;  // the first ones, for those that came later
+  for (const int fd : silent) {
+    char byte = 0;
+    closed += recv(fd, &byte, 1, MSG_DONTWAIT) == 0 ? 1 : 0;
+    close(fd);
+  }
+  EXPECT_GE(closed, 200);
+}
+
 TEST_F(ExporterTest, APortInUseIsNamed) {
   const auto second = Exporter::Start(exporter_->port(), [](Exposition&) {});
   ASSERT_FALSE(second.ok());

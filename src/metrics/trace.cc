@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_format.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/yaml.h"
 
 namespace regatta::metrics {
@@ -125,6 +125,6 @@ std::string Tracer::ToJson() const {
   return out;
 }
 
-absl::Status Tracer::Write(const std::string& path) const { return base::WriteFileAtomically(path, ToJson()); }
+absl::Status Tracer::Write(const std::string& path) const { return base::WriteOutput(path, ToJson()); }
 
 }  // namespace regatta::metrics

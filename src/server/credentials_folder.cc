@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "cluster/environment.h"
 #include "wire/certificate.h"
 
 namespace regatta::server {
@@ -131,6 +132,8 @@ absl::Status MakeCredentials(const cluster::CredentialsArgs& args) {
         absl::StrCat(folder, " is there already; --overwrite replaces the credentials in it, which ends those in use"));
   if (exists) RETURN_IF_ERROR(CheckReplaceable(folder));
   RETURN_IF_ERROR(base::MakeFolders(fs::path(folder).parent_path().string()));
+  ASSIGN_OR_RETURN(const cluster::CoreDumps dumps, cluster::ReadCoreDumps(cluster::ProcessEnvironment()));
+  if (dumps == cluster::CoreDumps::kForbid) cluster::ForbidCoreDumps();
   std::string fresh = absl::StrCat(folder, ".new.XXXXXX");
   if (mkdtemp(fresh.data()) == nullptr) return base::ErrnoStatus("cannot create", fresh);  // mode 0700
   absl::Status status = Fill(fresh, args);

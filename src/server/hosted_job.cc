@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/printable.h"
 #include "server/lane_session.h"
 
 namespace regatta::server {
@@ -78,7 +79,8 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
   RETURN_IF_ERROR(journal.KeepLanes(spec_.lanes.lanes()));
   for (const ps::JournalEntry& entry : journal.entries()) {
     const auto restore = [&](const ps::WorkerId& worker, MemberState state) {
-      roster_.Restore({static_cast<int>(worker.rank()), worker.incarnation(), worker.where()}, state, entry.before());
+      roster_.Restore({static_cast<int>(worker.rank()), worker.incarnation(), base::Printable(worker.where())}, state,
+                      base::Printable(entry.before()));
     };
     if (entry.has_joined()) restore(entry.joined(), MemberState::kHere);
     if (entry.has_done()) restore(entry.done(), MemberState::kDone);

@@ -1,9 +1,11 @@
 #include "server/job_spec.h"
 
-#include <optional>
+#include <algorithm>
+#include <set>
 #include <string_view>
+#include <unordered_map>
 
-#include "absl/strings/str_replace.h"
+#include "base/printable.h"
 #include "table/checkpoint/schema_json.h"
 
 namespace regatta::server {
@@ -13,6 +15,10 @@ constexpr size_t kMaxDifferences = 12;
 constexpr uint32_t kMaxWorkers = 65'536;
 constexpr uint32_t kMaxWorkerWait = 10'000'000;
 constexpr int kMaxSettings = 64;
+constexpr size_t kMaxNameBytes = 256, kMaxValueBytes = 4096, kMaxTablesBytes = 4 << 20;
+constexpr size_t kMaxTables = 4096, kMaxParameters = 65'536;
+constexpr uint64_t kMaxDenseElements = uint64_t{1} << 30;
+constexpr size_t kShownBytes = 80;  // of a value that is refused
 
 template <typename Value>
 struct Named {
@@ -29,6 +35,10 @@ constexpr Named<LossPolicy> kLossPolicies[] = {
 constexpr Named<Ack> kAcks[] = {
     {"", Ack::kDefault}, {"memory", Ack::kMemory}, {"logged", Ack::kLogged}, {"synced", Ack::kSynced}};
 
+std::string Shown(std::string_view text) {
+  return absl::StrCat(base::Printable(text.substr(0, kShownBytes)), text.size() > kShownBytes ? "…" : "");
+}
+
 template <typename Value, size_t kCount>
 absl::StatusOr<Value> Find(const Named<Value> (&table)[kCount], const std::string& name, const char* field) {
   std::string names;
@@ -36,7 +46,7 @@ absl::StatusOr<Value> Find(const Named<Value> (&table)[kCount], const std::strin
     if (entry.name == name) return entry.value;
     absl::StrAppend(&names, names.empty() ? "" : ", ", base::View(entry.name));
   }
-  return absl::InvalidArgumentError(absl::StrCat(field, ": '", name, "' is not one of ", names));
+  return absl::InvalidArgumentError(absl::StrCat(field, ": '", Shown(name), "' is not one of ", names));
 }
 
 absl::Status CheckCount(uint32_t value, uint32_t most, const char* field) {
@@ -44,18 +54,91 @@ absl::Status CheckCount(uint32_t value, uint32_t most, const char* field) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", value, " is not between 1 and ", most));
 }
 
-table::Json Flat(const ps::JobSpec& spec) {
-  table::Json json{{"mode", spec.mode()},
-                   {"workers", spec.workers()},
-                   {"servers", spec.servers()},
-                   {"sparse_lanes", spec.sparse_lanes()},
-                   {"nan_policy", spec.nan_policy()},
-                   {"on_worker_loss", spec.on_worker_loss()},
-                   {"ack", spec.ack()},
-                   {"worker_wait", spec.worker_wait()}};
-  for (const auto& [name, value] : spec.settings()) json[name] = value;
-  json["tables"] = table::Json::parse(spec.tables_json(), nullptr, /*allow_exceptions=*/false);
-  return json.flatten();
+// Names go into logs, metrics and files.
+absl::Status CheckName(const std::string& name, std::string_view what) {
+  if (name.size() <= kMaxNameBytes && base::Printable(name) == name) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(base::View(what), " '", Shown(name), "': want at most ", kMaxNameBytes,
+                                                 " bytes of printable UTF-8"));
+}
+
+absl::Status CheckSettings(const ps::JobSpec& spec) {
+  if (spec.settings_size() > kMaxSettings)
+    return absl::InvalidArgumentError(
+        absl::StrCat("settings: ", spec.settings_size(), " of them; the limit is ", kMaxSettings));
+  for (const auto& [name, value] : spec.settings()) {
+    RETURN_IF_ERROR(CheckName(name, "the setting"));
+    if (value.size() > kMaxValueBytes)
+      return absl::InvalidArgumentError(
+          absl::StrCat("settings.", name, ": ", value.size(), " bytes; the limit is ", kMaxValueBytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTables(const table::ModelConfig& tables) {
+  if (tables.sparse.size() > kMaxTables)
+    return absl::InvalidArgumentError(
+        absl::StrCat("tables.sparse: ", tables.sparse.size(), " tables; the limit is ", kMaxTables));
+  std::set<std::string_view> names;
+  for (const table::SparseTableConfig& table : tables.sparse) {
+    RETURN_IF_ERROR(CheckName(table.name, "the table"));
+    if (!names.insert(table.name).second)
+      return absl::InvalidArgumentError(absl::StrCat("tables.sparse: two tables are named ", table.name));
+  }
+  RETURN_IF_ERROR(CheckName(tables.dense.name, "the table"));
+  if (tables.dense.parameters.size() > kMaxParameters)
+    return absl::InvalidArgumentError(
+        absl::StrCat("tables.dense: ", tables.dense.parameters.size(), " parameters; the limit is ", kMaxParameters));
+  uint64_t left = kMaxDenseElements;
+  for (const table::DenseParameterConfig& parameter : tables.dense.parameters) {
+    RETURN_IF_ERROR(CheckName(parameter.name, "the parameter"));
+    uint64_t elements = 1;
+    for (const int64_t d : parameter.shape) {
+      if (d < 0 || (d > 0 && elements > left / static_cast<uint64_t>(d)))
+        return absl::InvalidArgumentError(absl::StrCat("tables.dense: the shape of ", parameter.name,
+                                                       ": want sizes from 0, and in all at most ", kMaxDenseElements,
+                                                       " elements"));
+      elements *= static_cast<uint64_t>(d);
+    }
+    left -= std::min(left, elements);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<table::JsonTree> ParseTables(const ps::JobSpec& spec) {
+  absl::StatusOr<table::JsonTree> tables = table::ParseJson(spec.tables_json(), {.bytes = kMaxTablesBytes});
+  if (!tables.ok()) return absl::InvalidArgumentError(absl::StrCat("tables: ", tables.status().message()));
+  return tables;
+}
+
+// The fields of a job as text, by their path, in an order that does not depend on how a worker wrote them.
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+void AddFields(const table::JsonTree& tree, const std::string& path, Fields& out) {
+  if (!tree.is_structured() || tree.empty()) {
+    out.emplace_back(path, tree.dump(-1, ' ', false, table::JsonTree::error_handler_t::replace));
+  } else if (tree.is_object()) {
+    for (const auto& [key, value] : tree.items()) AddFields(value, absl::StrCat(path, ".", key), out);
+  } else {
+    for (size_t i = 0; i < tree.size(); ++i) AddFields(tree[i], absl::StrCat(path, ".", i), out);
+  }
+}
+
+Fields FieldsOf(const ps::JobSpec& spec) {
+  const auto quoted = [](const std::string& text) { return absl::StrCat("\"", text, "\""); };
+  Fields fields = {{"mode", quoted(spec.mode())},
+                   {"workers", absl::StrCat(spec.workers())},
+                   {"servers", absl::StrCat(spec.servers())},
+                   {"sparse_lanes", absl::StrCat(spec.sparse_lanes())},
+                   {"nan_policy", quoted(spec.nan_policy())},
+                   {"on_worker_loss", quoted(spec.on_worker_loss())},
+                   {"ack", quoted(spec.ack())},
+                   {"worker_wait", absl::StrCat(spec.worker_wait())}};
+  const size_t settings = fields.size();
+  for (const auto& [name, value] : spec.settings()) fields.emplace_back(name, quoted(value));
+  std::sort(fields.begin() + static_cast<ptrdiff_t>(settings), fields.end());
+  const absl::StatusOr<table::JsonTree> tables = ParseTables(spec);
+  AddFields(tables.ok() ? *tables : table::JsonTree(std::string(tables.status().message())), "tables", fields);
+  return fields;
 }
 
 }  // namespace
@@ -76,40 +159,35 @@ absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
     RETURN_IF_ERROR(CheckCount(spec.worker_wait(), kMaxWorkerWait, "worker_wait"));
     job.worker_wait = std::chrono::seconds(spec.worker_wait());
   }
-  if (spec.settings_size() > kMaxSettings)
-    return absl::InvalidArgumentError(
-        absl::StrCat("settings: ", spec.settings_size(), " of them; the limit is ", kMaxSettings));
+  RETURN_IF_ERROR(CheckSettings(spec));
   RETURN_IF_ERROR(CheckCount(spec.workers(), kMaxWorkers, "workers"));
   RETURN_IF_ERROR(CheckCount(spec.servers(), wire::LaneMap::kMaxLanes, "servers"));
   RETURN_IF_ERROR(CheckCount(spec.sparse_lanes(), wire::LaneMap::kMaxLanes / spec.servers(), "sparse_lanes"));
   job.workers = static_cast<int>(spec.workers());
   job.lanes = {static_cast<int>(spec.servers()), static_cast<int>(spec.sparse_lanes())};
-  const table::Json tables = table::Json::parse(spec.tables_json(), nullptr, /*allow_exceptions=*/false);
-  if (tables.is_discarded()) return absl::InvalidArgumentError("tables: not JSON");
-  auto parsed = table::ModelConfigFromJson(tables, "tables");
+  ASSIGN_OR_RETURN(const table::JsonTree tables, ParseTables(spec));
+  auto parsed = table::ModelConfigFromJson(tables, "tables", table::UnknownFields::kRefuse);
   if (!parsed.ok()) return absl::InvalidArgumentError(parsed.status().message());
+  RETURN_IF_ERROR(CheckTables(*parsed));
   job.tables = *std::move(parsed);
   return job;
 }
 
 std::vector<std::string> Differences(const ps::JobSpec& here, const ps::JobSpec& there) {
-  const table::Json a = Flat(here), b = Flat(there);
+  const Fields a = FieldsOf(here), b = FieldsOf(there);
+  const std::unordered_map<std::string, std::string> in_a(a.begin(), a.end()), in_b(b.begin(), b.end());
   std::vector<std::string> differences;
-  const auto add = [&](const std::string& path, const std::string& left, const std::string& right) {
-    if (differences.size() < kMaxDifferences)
-      differences.push_back(
-          absl::StrCat(absl::StrReplaceAll(path.substr(1), {{"/", "."}}), ": ", left, " here, ", right, " there"));
+  const auto add = [&](const std::string& path, std::string_view left, std::string_view right) {
+    differences.push_back(absl::StrCat(Shown(path), ": ", Shown(left), " here, ", Shown(right), " there"));
+    return differences.size() < kMaxDifferences;
   };
-  for (const auto& [path, value] : a.items()) {
-    const auto other = b.find(path);
-    if (other == b.end()) {
-      add(path, value.dump(), "nothing");
-    } else if (*other != value) {
-      add(path, value.dump(), other->dump());
-    }
+  for (const auto& [path, value] : a) {
+    const auto other = in_b.find(path);
+    if (other != in_b.end() && other->second == value) continue;
+    if (!add(path, value, other == in_b.end() ? "nothing" : other->second)) return differences;
   }
-  for (const auto& [path, value] : b.items())
-    if (!a.contains(path)) add(path, "nothing", value.dump());
+  for (const auto& [path, value] : b)
+    if (!in_a.contains(path) && !add(path, "nothing", value)) return differences;
   return differences;
 }
 

@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "table/log/end_mark.h"
 #include "table/log/log_seal.h"
 
@@ -29,6 +30,7 @@ namespace {
 
 constexpr char kTerm[] = "term-";
 constexpr char kOwner[] = "/OWNER";
+constexpr mode_t kPrivateFolder = 0700;
 constexpr size_t kMaxOwnerBytes = 4096;
 constexpr double kPatience = 1.5;  // leases that a silent holder is given: clocks need not run alike
 constexpr std::chrono::milliseconds kLeaseLook(20);
@@ -81,7 +83,7 @@ Owner Parse(absl::string_view text) {
   for (const absl::string_view line : absl::StrSplit(text, '\n'))
     words.insert(static_cast<std::pair<std::string, std::string>>(absl::StrSplit(line, absl::MaxSplits(' ', 1))));
   Owner owner;
-  owner.host = words["host"].substr(0, 255);
+  owner.host = base::Printable(words["host"].substr(0, 255));
   const bool whole = absl::SimpleAtoi(words["pid"], &owner.pid) && absl::SimpleHexAtoi(words["boot"], &owner.boot) &&
                      absl::SimpleAtod(words["lease"], &owner.lease) && owner.lease > 0 && owner.lease <= 86'400;
   return whole ? owner : Owner{};
@@ -107,6 +109,33 @@ absl::StatusOr<std::optional<uint64_t>> NewestTerm(const std::string& data_dir,
   return newest;
 }
 
+// Whether nothing is in the folder but what servers make there.
+bool HoldsTermsOnly(const std::string& data_dir) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(data_dir, error))
+    if (!entry.path().filename().string().starts_with(kTerm)) return false;
+  return !error;
+}
+
+// Afterwards `data_dir` is there, for this user alone: the rows of the model are in it. A folder of the user's that
+// holds other things too keeps its mode; the terms in it are private in any case.
+absl::Status MakePrivate(const std::string& data_dir) {
+  std::error_code error;
+  const fs::path path = fs::absolute(data_dir, error).lexically_normal();
+  RETURN_IF_ERROR(base::MakeFolders((path.has_filename() ? path : path.parent_path()).parent_path().string()));
+  if (mkdir(data_dir.c_str(), kPrivateFolder) == 0) return absl::OkStatus();
+  if (errno != EEXIST) return base::ErrnoStatus("cannot create folder", data_dir);
+  struct stat info {};
+  if (stat(data_dir.c_str(), &info) != 0) return base::ErrnoStatus("cannot look at", data_dir);
+  if (!S_ISDIR(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(data_dir, " is not a folder"));
+  if ((info.st_mode & 077) == 0) return absl::OkStatus();
+  const bool ours = info.st_uid == geteuid() && (info.st_mode & S_ISVTX) == 0 && HoldsTermsOnly(data_dir);
+  if (ours && chmod(data_dir.c_str(), kPrivateFolder) == 0) return absl::OkStatus();
+  if ((info.st_mode & 022) != 0)
+    LOG(WARNING) << "others may write to the folder " << data_dir << ": give the server a folder of its own";
+  return absl::OkStatus();
+}
+
 // What a claimant sees of a term's holder at one moment.
 struct Sight {
   bool gone = false;  // the term has another name meanwhile
@@ -117,13 +146,14 @@ struct Sight {
 absl::StatusOr<Sight> LookAt(const std::string& data_dir, uint64_t term) {
   Sight sight;
   const std::string folder = TermFolder(data_dir, term);
-  const int fd = open((folder + kOwner).c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) {
-    if (errno != ENOENT) return base::ErrnoStatus("cannot open", folder + kOwner);
+  const absl::StatusOr<int> opened = base::OpenOwn(folder + kOwner, O_RDWR);
+  if (!opened.ok()) {
+    if (!absl::IsNotFound(opened.status())) return opened.status();
     sight.gone = !base::Exists(folder);
     sight.free = !sight.gone;
     return sight;
   }
+  const int fd = *opened;
   char buffer[kMaxOwnerBytes];
   const ssize_t n = pread(fd, buffer, sizeof buffer, 0);
   sight.bytes.assign(buffer, n > 0 ? static_cast<size_t>(n) : 0);
@@ -182,14 +212,14 @@ Lease::Lease(const std::string& data_dir, uint64_t term, const LeaseOptions& opt
       path_(folder_ + kOwner) {}
 
 absl::StatusOr<std::unique_ptr<Lease>> Lease::Acquire(const std::string& data_dir, const LeaseOptions& options) {
-  RETURN_IF_ERROR(base::MakeFolders(data_dir));
+  RETURN_IF_ERROR(MakePrivate(data_dir));
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<uint64_t> newest, NewestTerm(data_dir));
     if (!newest.has_value()) {
       if (base::Exists(data_dir + "/log"))
         return absl::FailedPreconditionError(
             absl::StrCat(data_dir, " was written by an earlier version of Regatta; give this server an empty folder"));
-      if (mkdir(TermFolder(data_dir, 0).c_str(), 0777) != 0 && errno != EEXIST)
+      if (mkdir(TermFolder(data_dir, 0).c_str(), kPrivateFolder) != 0 && errno != EEXIST)
         return base::ErrnoStatus("cannot create folder", TermFolder(data_dir, 0));
       continue;
     }
@@ -202,6 +232,9 @@ absl::StatusOr<std::unique_ptr<Lease>> Lease::Acquire(const std::string& data_di
       if (errno == ENOENT) continue;
       return base::ErrnoStatus("cannot rename", TermFolder(data_dir, term));
     }
+    // Earlier versions left it to the umask. One that is not there has been taken by somebody who was faster.
+    if (chmod(lease->folder_.c_str(), kPrivateFolder) != 0 && errno != ENOENT)
+      return base::ErrnoStatus("cannot set the mode of", lease->folder_);
     RETURN_IF_ERROR(base::SyncFolder(data_dir));
     RETURN_IF_ERROR(base::Failpoint("lease.renamed"));
     // Somebody may have come between the look and the renaming: then it is that one who may have files open.
@@ -218,8 +251,7 @@ absl::StatusOr<std::unique_ptr<Lease>> Lease::Acquire(const std::string& data_di
 absl::Status Lease::TakeOffice() {
   const auto start = Now();
   const std::string fresh = absl::StrCat(path_, ".", getpid());
-  fd_ = open(fresh.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd_ < 0) return base::ErrnoStatus("cannot create", fresh);
+  ASSIGN_OR_RETURN(fd_, base::CreateOwn(fresh, 0600));
   if (flock(fd_, LOCK_EX | LOCK_NB) != 0) return base::ErrnoStatus("cannot lock", fresh);
   const std::string bytes = Format(Self(options_), 0);
   struct stat info {};
@@ -298,12 +330,13 @@ absl::Status Lease::RenewLocked() {
   const auto start = Now();
   RETURN_IF_ERROR(LookLocked());
   const std::string bytes = Format(Self(options_), renewals_ + 1);
-  const int fd = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  const absl::StatusOr<int> fd = base::OpenOwn(path_, O_WRONLY);
   struct stat info {};
-  const bool written = fd >= 0 && fstat(fd, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_ &&
-                       pwrite(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
-  const absl::Status failed = absl::UnavailableError(base::ErrnoStatus("cannot renew", path_).message());
-  if (fd >= 0) close(fd);
+  const bool written = fd.ok() && fstat(*fd, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_ &&
+                       pwrite(*fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+  const absl::Status failed =
+      absl::UnavailableError((fd.ok() ? base::ErrnoStatus("cannot renew", path_) : fd.status()).message());
+  if (fd.ok()) close(*fd);
   RETURN_IF_ERROR(LookLocked());
   if (!written) return failed;
   ++renewals_;

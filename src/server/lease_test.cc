@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -214,6 +215,48 @@ TEST(Lease, WhatASleeperWritesIsNeverRead) {
     ASSERT_TRUE(again.ok()) << where << ": " << again.status();
     EXPECT_EQ(Names(**again), expected) << where;
   }
+}
+
+mode_t ModeOf(const std::string& path) {
+  struct stat info {};
+  EXPECT_EQ(stat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 07777;
+}
+
+// The umask of a process of its own.
+TEST(Lease, TheFolderIsForItsUserAloneWhateverTheUmask) {
+  table::TestFolder folder;
+  fs::create_directory(folder / "wide");
+  fs::permissions(folder / "wide", fs::perms::all);
+  fs::create_directory(folder / "shared");
+  fs::permissions(folder / "shared", fs::perms::all);
+  std::ofstream(folder / "shared/other") << "of somebody else";
+  const pid_t child = fork();
+  if (child == 0) {
+    umask(0);
+    for (const char* name : {"new/deep", "wide", "shared"})
+      if (!Journal::Open(folder / name, {}, 0).ok()) _exit(1);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  for (const char* name : {"new/deep", "new/deep/term-1", "wide", "wide/term-1", "shared/term-1"})
+    EXPECT_EQ(ModeOf(folder / name), 0700u) << name;
+  EXPECT_EQ(ModeOf(folder / "shared"), 0777u);  // it holds what is none of a server's
+}
+
+TEST(Lease, APlantedLinkIsNotFollowed) {
+  table::TestFolder folder;
+  std::ofstream(folder / "precious") << "precious";
+  fs::create_directories(folder / "data/term-3");
+  fs::create_symlink(folder / "precious", folder / "data/term-3/OWNER");
+  const auto lease = Lease::Acquire(folder / "data", kShort);
+  EXPECT_THAT(std::string(lease.status().message()), HasSubstr("OWNER is not a regular file (a symbolic link)"));
+  fs::remove(folder / "data/term-3/OWNER");
+  fs::create_symlink(folder / "precious", folder / ("data/term-3/OWNER." + std::to_string(getpid())));
+  EXPECT_TRUE(Lease::Acquire(folder / "data", kShort).ok());
+  EXPECT_EQ(base::ReadFile(folder / "precious").value(), "precious");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/failpoint.h"
+#include "base/printable.h"
 #include "metrics/process_load.h"
 #include "server/job_metrics.h"
 #include "server/job_status.h"
@@ -24,7 +25,7 @@ constexpr size_t kMaxNameBytes = 256;
 
 Identity ToIdentity(const ps::WorkerId& worker) {
   return {static_cast<int>(std::min<uint32_t>(worker.rank(), 1u << 30)), worker.incarnation(),
-          worker.where().substr(0, kMaxNameBytes)};
+          base::Printable(worker.where().substr(0, kMaxNameBytes))};
 }
 
 uint64_t NewIncarnation() {
@@ -214,7 +215,9 @@ grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectR
   if (absl::IsFailedPrecondition(status) && journal_ != nullptr && !journal_->entries().empty())
     status = absl::FailedPreconditionError(absl::StrCat(status.message(), " (this server goes on with the job in ",
                                                         journal_->data_dir(), "; remove it to begin another)"));
-  if (!status.ok()) LOG(WARNING) << "refused worker " << request->worker().rank() << ": " << status.message();
+  if (!status.ok())
+    LOG(WARNING) << "refused worker " << request->worker().rank() << ": "
+                 << base::Printable(std::string(status.message()));
   return Answer(status);
 }
 
@@ -332,7 +335,8 @@ grpc::Status PsService::Goodbye(grpc::ServerContext*, const ps::GoodbyeRequest* 
   HostedJob* const hosted = job();
   if (hosted == nullptr) return grpc::Status::OK;
   if (request->failed())
-    LOG(WARNING) << "worker " << request->worker().rank() << " gives up: " << request->reason().substr(0, 1024);
+    LOG(WARNING) << "worker " << request->worker().rank()
+                 << " gives up: " << base::Printable(request->reason().substr(0, 1024));
   hosted->roster().Leave(ToIdentity(request->worker()), request->failed() ? Farewell::kGaveUp : Farewell::kDone);
   return Answer(absl::OkStatus());
 }

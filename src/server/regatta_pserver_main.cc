@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,7 +16,8 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/freed_memory.h"
-#include "base/standard_output.h"
+#include "base/guarded_run.h"
+#include "base/printable.h"
 #include "cluster/credentials_args.h"
 #include "cluster/environment.h"
 #include "cluster/pserver_args.h"
@@ -65,7 +67,7 @@ void RaiseFileLimit() {
 }
 
 int Fail(const absl::Status& status, Exit code) {
-  std::fprintf(stderr, "regatta: error: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "regatta: error: %s\n", base::PrintableLines(std::string(status.message())).c_str());
   return code;
 }
 
@@ -126,6 +128,8 @@ int Main(int argc, char** argv) {
     FLAGS_logtostderr = false;
     FLAGS_alsologtostderr = true;
   }
+  // What it writes is for this user alone, whatever the umask was.
+  if (!args->data_dir.empty()) umask(077);
   google::InitGoogleLogging("regatta-pserver");
   for (const std::string& note : args->spec.notes) LOG(INFO) << note;
   ServerOptions options;
@@ -178,5 +182,5 @@ int main(int argc, char** argv) {
   }
   regatta::cluster::ClearProxyVariables();
   regatta::wire::LogThroughGlog();
-  return regatta::base::ExitCodeOf(regatta::server::Main(argc, argv));
+  return regatta::base::RunGuarded(&regatta::server::Main, argc, argv);
 }

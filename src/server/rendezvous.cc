@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_format.h"
+#include "base/printable.h"
 
 namespace regatta::server {
 namespace {
@@ -51,7 +52,7 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int
           absl::StrFormat("waited %.0f s for %s", timeout.count(), MissingLocked(*round)));
     if (now - said < kSayAfter) continue;
     said = now;
-    LOG(WARNING) << absl::StrFormat("'%s': waiting %.0f s for %s", name,
+    LOG(WARNING) << absl::StrFormat("'%s': waiting %.0f s for %s", base::Printable(name),
                                     std::chrono::duration<double>(now - start).count(), MissingLocked(*round));
   }
   RETURN_IF_ERROR(round->failure());

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "base/printable.h"
 
 namespace regatta::server {
 namespace {
@@ -53,6 +54,8 @@ bool HasStaleness(const ps::StatusReply& reply) { return reply.mode() == "async"
 
 bool HasJob(const ServerAnswer& answer) { return answer.status.ok() && answer.reply.workers() > 0; }
 
+std::string Message(const ServerAnswer& answer) { return std::string(answer.status.message()); }
+
 // The first server that has a job; null where none has.
 const ServerAnswer* WithJob(const std::vector<ServerAnswer>& answers) {
   const auto found = std::find_if(answers.begin(), answers.end(), HasJob);
@@ -64,7 +67,7 @@ Cells ServerCells(const ServerAnswer& answer) {
   const ps::StatusReply& r = answer.reply;
   return {absl::StrCat(r.server()),
           answer.endpoint,
-          r.mode(),
+          base::Printable(r.mode()),
           Time(r.uptime()),
           absl::StrCat(Rows(r)),
           Bytes(static_cast<double>(r.resident_bytes())),
@@ -81,7 +84,8 @@ double Loss(const ps::WorkerProgress& progress) {
 
 Cells WorkerCells(const ps::WorkerStatus& worker) {
   const ps::WorkerProgress& p = worker.progress();
-  Cells cells = {absl::StrCat(worker.rank()), worker.state(), worker.where().empty() ? "-" : worker.where()};
+  Cells cells = {absl::StrCat(worker.rank()), base::Printable(worker.state()),
+                 worker.where().empty() ? "-" : base::Printable(worker.where())};
   if (worker.where().empty()) return cells;
   const bool here = worker.state() == "here";
   cells.push_back(here ? absl::StrFormat("%.1f s ago", worker.silence()) : "-");
@@ -97,14 +101,14 @@ Cells WorkerCells(const ps::WorkerStatus& worker) {
 }
 
 Json TableJson(const ps::TableStatus& table) {
-  return {{"name", table.name()}, {"rows", table.rows()}, {"memory_bytes", table.memory_bytes()}};
+  return {{"name", base::Printable(table.name())}, {"rows", table.rows()}, {"memory_bytes", table.memory_bytes()}};
 }
 
 Json ServerJson(const ServerAnswer& answer) {
   const ps::StatusReply& r = answer.reply;
   Json out = {{"endpoint", answer.endpoint}, {"ok", answer.status.ok()}};
   if (!answer.status.ok()) {
-    out["error"] = std::string(answer.status.message());
+    out["error"] = base::Printable(Message(answer));
     return out;
   }
   out.update({{"uptime", r.uptime()}, {"resident_bytes", r.resident_bytes()}, {"protocol", r.protocol()}});
@@ -114,7 +118,7 @@ Json ServerJson(const ServerAnswer& answer) {
   }
   Json tables = Json::array();
   for (const ps::TableStatus& table : r.tables()) tables.push_back(TableJson(table));
-  out.update({{"mode", r.mode()},
+  out.update({{"mode", base::Printable(r.mode())},
               {"server", r.server()},
               {"servers", r.servers()},
               {"workers", r.workers()},
@@ -140,8 +144,8 @@ Json ServerJson(const ServerAnswer& answer) {
 Json WorkerJson(const ps::WorkerStatus& worker) {
   const ps::WorkerProgress& p = worker.progress();
   Json out = {{"rank", worker.rank()},
-              {"state", worker.state()},
-              {"where", worker.where()},
+              {"state", base::Printable(worker.state())},
+              {"where", base::Printable(worker.where())},
               {"silence", worker.silence()},
               {"training", p.training()},
               {"epoch", p.epoch()},
@@ -168,7 +172,7 @@ std::string StatusTable(const std::vector<ServerAnswer>& answers) {
     absl::StrAppend(&text, "server ", answer.endpoint, ": ",
                     answer.status.ok()
                         ? absl::StrCat("up for ", Time(answer.reply.uptime()), ", no worker has come yet")
-                        : absl::StrCat("no answer: ", std::string(answer.status.message())),
+                        : absl::StrCat("no answer: ", base::Printable(Message(answer))),
                     "\n");
   }
   const ServerAnswer* const job = WithJob(answers);

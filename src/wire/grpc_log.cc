@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "base/printable.h"
 
 namespace regatta::wire {
 namespace {
@@ -41,7 +42,8 @@ void Write(gpr_log_func_args* said) {
     if (place.unsaid > 0) more = absl::StrCat(" (and ", place.unsaid, " like it since the last line)");
     place = {now + kQuiet, 0};
   }
-  google::LogMessage(said->file, said->line, SeverityOf(said->severity)).stream() << "gRPC: " << said->message << more;
+  google::LogMessage(said->file, said->line, SeverityOf(said->severity)).stream()
+      << "gRPC: " << base::Printable(said->message) << more;
 }
 
 }  // namespace

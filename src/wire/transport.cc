@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/printable.h"
 #include "wire/frame.h"
 #include "wire/grpc_locks.h"
 
@@ -107,7 +108,7 @@ void ConfigureServer(grpc::ServerBuilder& builder) {
 
 // The codes are the same numbers.
 absl::Status FromGrpc(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), base::Printable(status.error_message()));
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {

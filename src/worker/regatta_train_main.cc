@@ -7,7 +7,8 @@
 #include <optional>
 
 #include "base/failpoint.h"
-#include "base/standard_output.h"
+#include "base/guarded_run.h"
+#include "base/printable.h"
 #include "cluster/environment.h"
 #include "metrics/exporter.h"
 #include "metrics/process_load.h"
@@ -30,7 +31,7 @@ enum Exit : int { kDone = 0, kFailed = 1, kUsage = 2 };
 
 int Fail(const absl::Status& status, Exit code) {
   std::fflush(stdout);
-  std::fprintf(stderr, "regatta: error: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "regatta: error: %s\n", base::PrintableLines(std::string(status.message())).c_str());
   return code;
 }
 
@@ -155,5 +156,5 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  return regatta::base::ExitCodeOf(regatta::worker::Main(argc, argv));
+  return regatta::base::RunGuarded(&regatta::worker::Main, argc, argv);
 }

@@ -33,6 +33,28 @@ class BadInputTest(ProgramTest):
             self.assertIn("bad.yaml", err)
         self.run_regatta("trian", code=2)
 
+    def test_what_somebody_has_planted(self):
+        self.make_job(files=1)
+        os.mkfifo(self.folder / "fifo.yaml")
+        for verb in ("train", "infer", "config"):
+            _, err = self.run_regatta(verb, "-m", "fifo.yaml", code=2)
+            self.assertIn("fifo.yaml is not a regular file (a FIFO)", err)
+        precious = self.write("precious", "precious")
+        (self.folder / "model").mkdir()
+        lock = self.folder / "model" / "LOCK"
+        lock.symlink_to(precious)
+        _, err = self.train(code=1)
+        self.assertIn("LOCK is not a regular file (a symbolic link)", err)
+        lock.unlink()
+        for name in ("bad_lines.txt", "RUN.tmp", "CURRENT.tmp", "0.saving"):
+            (self.folder / "model" / name).symlink_to(precious)
+        self.write("train/part-1.txt", "click:1 \x1b[2J\x07:5\n")
+        _, err = self.train(code=0)
+        self.assertNotIn("\x1b", err)
+        self.assertIn("bad line skipped", err)
+        self.assertIn("part-1.txt", (self.folder / "model" / "bad_lines.txt").read_text())
+        self.assertEqual(precious.read_text(), "precious")
+
     def test_a_bad_line_costs_that_line(self):
         self.make_job(files=1)
         good = SAMPLE.read_text().splitlines()

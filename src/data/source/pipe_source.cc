@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "base/printable.h"
 #include "data/source/child_process.h"
 
 namespace regatta::data {
@@ -106,7 +107,7 @@ void PipeSource::LogErrorLines() {
   for (size_t newline; (newline = error_line_.find('\n')) != error_line_.npos; error_line_.erase(0, newline + 1)) {
     if (++error_lines_ <= kShownErrorLines)
       LOG(WARNING) << "pipe_command '" << options_.command << "' on " << path_ << ": "
-                   << error_line_.substr(0, newline);
+                   << base::Printable(error_line_.substr(0, newline));
     if (error_lines_ == kShownErrorLines) LOG(WARNING) << "more lines of its stderr are not shown";
   }
   if (error_line_.size() > kKeptErrorBytes) error_line_ = error_line_.substr(0, kKeptErrorBytes) + "…\n";

@@ -1,9 +1,8 @@
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "base/open_file.h"
 #include "data/source/byte_source.h"
 
 namespace regatta::data {
@@ -44,12 +43,8 @@ Compression CompressionOf(std::string_view path) {
 }
 
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenPlain(const std::string& path, uint64_t begin) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return base::ErrnoStatus("cannot open", path);
+  ASSIGN_OR_RETURN(const int fd, base::OpenForReading(path));
   auto source = std::make_unique<PlainSource>(path, fd);
-  struct stat info;
-  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode))
-    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
   if (begin > 0 && lseek(fd, static_cast<off_t>(begin), SEEK_SET) < 0) return base::ErrnoStatus("cannot seek in", path);
   return source;
 }

@@ -365,8 +365,12 @@ absl::Status CheckpointReader::ReadDense(uint32_t array, uint64_t begin, std::sp
   if (out.empty()) return absl::OkStatus();
   const uint64_t end = begin + out.size();
   BlockReader blocks(kReadWindow);
-  for (const DenseExtent& e : manifest_->dense->extents) {
-    if (e.array != array || e.begin >= end || e.begin + e.extent.items <= begin) continue;
+  const std::vector<DenseExtent>& extents = manifest_->dense->extents;
+  auto at_extent = std::partition_point(extents.begin(), extents.end(), [&](const DenseExtent& e) {
+    return std::make_pair(e.array, e.begin + e.extent.items) <= std::make_pair(array, begin);
+  });
+  for (; at_extent != extents.end() && at_extent->array == array && at_extent->begin < end; ++at_extent) {
+    const DenseExtent& e = *at_extent;
     blocks.Start(*files_[e.extent.file], e.extent, 4, kFloatsPerBlock);
     if (begin > e.begin) blocks.SkipTo(begin - e.begin);
     while (true) {

@@ -212,7 +212,9 @@ absl::Status SwitchInto(const std::string& fresh, const std::string& folder) {
 
 absl::Status WriteBeside(const std::string& folder, const SaveContents& contents) {
   const std::string fresh = folder + kSavingSuffix;
-  RETURN_IF_ERROR(base::MakeFolders(fresh));
+  std::error_code error;
+  RETURN_IF_ERROR(base::MakeFolders(std::filesystem::absolute(fresh, error).parent_path().string()));
+  RETURN_IF_ERROR(base::MakeNewFolder(fresh));
   ASSIGN_OR_RETURN(const Manifest manifest, WriteData(fresh, contents));
   RETURN_IF_ERROR(WriteManifest(fresh, manifest));
   return SwitchInto(fresh, folder);

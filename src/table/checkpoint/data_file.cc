@@ -56,16 +56,15 @@ absl::StatusOr<DataFileEntry> DataFileWriter::Finish() {
 absl::StatusOr<std::shared_ptr<const DataFile>> DataFile::Open(const std::string& folder, uint32_t index,
                                                                const DataFileEntry& entry) {
   const std::string path = absl::StrCat(folder, "/", entry.name);
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    absl::Status status = base::ErrnoStatus("cannot open", path);
-    if (!absl::IsNotFound(status)) return status;
+  const absl::StatusOr<int> fd = base::OpenForReading(path);
+  if (absl::IsNotFound(fd.status()))
     return absl::DataLossError(absl::StrCat(path, " is missing; the manifest lists it with ", entry.bytes, " bytes"));
-  }
-  std::shared_ptr<const DataFile> file(new DataFile(path, fd, index));
+  if (absl::IsInvalidArgument(fd.status())) return absl::DataLossError(fd.status().message());
+  if (!fd.ok()) return fd.status();
+  std::shared_ptr<const DataFile> file(new DataFile(path, *fd, index));
   struct stat info;
-  if (fstat(fd, &info) != 0) return base::ErrnoStatus("cannot read the size of", path);
-  const uint64_t size = S_ISREG(info.st_mode) ? static_cast<uint64_t>(info.st_size) : 0;
+  if (fstat(*fd, &info) != 0) return base::ErrnoStatus("cannot read the size of", path);
+  const auto size = static_cast<uint64_t>(info.st_size);
   if (size != entry.bytes)
     return file->Damage(std::min(size, entry.bytes),
                         absl::StrCat(size < entry.bytes ? "truncated" : "too long", ": it has ", size,

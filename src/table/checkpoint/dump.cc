@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <numeric>
 
+#include "base/printable.h"
+
 namespace regatta::table {
 namespace {
 
@@ -19,12 +21,13 @@ absl::Status FlushIfLarge(std::string& text, const TextSink& sink, size_t limit)
 
 absl::Status DumpTable(const CheckpointReader& save, size_t index, const TextSink& sink) {
   const SavedSparse& table = save.manifest().sparse[index];
+  const std::string name = base::Printable(table.config.name);
   MergedRows rows = save.Rows(index);
   std::string text;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, rows.Next());
     if (!more) break;
-    absl::StrAppend(&text, table.config.name, "\t", rows.key());
+    absl::StrAppend(&text, name, "\t", rows.key());
     AppendRow(rows.row(), static_cast<size_t>(table.pull_width), text);
     text.push_back('\n');
     RETURN_IF_ERROR(FlushIfLarge(text, sink, kSinkBytes));
@@ -36,6 +39,7 @@ absl::Status DumpTable(const CheckpointReader& save, size_t index, const TextSin
 absl::Status DumpParameter(const CheckpointReader& save, const DenseParameterConfig& p, uint64_t offset,
                            const TextSink& sink) {
   const SavedDense& dense = *save.manifest().dense;
+  const std::string name = absl::StrCat(base::Printable(dense.config.name), "\t", base::Printable(p.name));
   const int64_t last = p.shape.empty() ? 1 : p.shape.back();
   std::string text;
   for (int64_t i = 0; i < p.size();) {
@@ -45,7 +49,7 @@ absl::Status DumpParameter(const CheckpointReader& save, const DenseParameterCon
     for (uint32_t array = 0; array <= dense.state_count; ++array)
       RETURN_IF_ERROR(save.ReadDense(array, offset + static_cast<uint64_t>(i),
                                      std::span(values).subspan(array * static_cast<size_t>(n), n)));
-    absl::StrAppend(&text, dense.config.name, "\t", p.name, "[", i, "]");
+    absl::StrAppend(&text, name, "[", i, "]");
     AppendRow(values, static_cast<size_t>(n), text);
     text.push_back('\n');
     RETURN_IF_ERROR(FlushIfLarge(text, sink, kSinkBytes));
@@ -84,7 +88,7 @@ absl::Status DumpDense(const CheckpointReader& save, const std::string& only, co
   }
   if (!found) return absl::NotFoundError(absl::StrCat(save.folder(), " has no dense parameter ", only));
   if (!dense || !only.empty()) return absl::OkStatus();
-  return sink(absl::StrCat(dense->config.name, "\tupdates\t", dense->updates, "\n"));
+  return sink(absl::StrCat(base::Printable(dense->config.name), "\tupdates\t", dense->updates, "\n"));
 }
 
 absl::Status DumpSave(const CheckpointReader& save, const std::string& only, const TextSink& sink) {

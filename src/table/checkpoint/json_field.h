@@ -10,38 +10,38 @@
 #include <vector>
 
 #include "base/status.h"
-#include "nlohmann/json.hpp"
+#include "table/checkpoint/json_tree.h"
 
 namespace regatta::table {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // to be written: fields stay in their order
 
 inline absl::Status WrongField(const std::string& where, const std::string& want) {
   return absl::DataLossError(absl::StrCat(where, ": want ", want));
 }
 
-inline absl::Status FromJson(const Json& json, const std::string& where, std::string& out) {
+inline absl::Status FromJson(const JsonTree& json, const std::string& where, std::string& out) {
   if (!json.is_string()) return WrongField(where, "a string");
   out = json.get_ref<const std::string&>();
   return absl::OkStatus();
 }
-inline absl::Status FromJson(const Json& json, const std::string& where, bool& out) {
+inline absl::Status FromJson(const JsonTree& json, const std::string& where, bool& out) {
   if (!json.is_boolean()) return WrongField(where, "true or false");
   out = json.get<bool>();
   return absl::OkStatus();
 }
-inline absl::Status FromJson(const Json& json, const std::string& where, double& out) {
+inline absl::Status FromJson(const JsonTree& json, const std::string& where, double& out) {
   if (!json.is_number()) return WrongField(where, "a number");
   out = json.get<double>();
   return absl::OkStatus();
 }
-inline absl::Status FromJson(const Json& json, const std::string& where, uint64_t& out) {
+inline absl::Status FromJson(const JsonTree& json, const std::string& where, uint64_t& out) {
   if (!json.is_number_unsigned()) return WrongField(where, "a number from 0 to 2^64-1");
   out = json.get<uint64_t>();
   return absl::OkStatus();
 }
 template <typename T>
-absl::Status SmallFromJson(const Json& json, const std::string& where, T& out) {
+absl::Status SmallFromJson(const JsonTree& json, const std::string& where, T& out) {
   if (!json.is_number_integer()) return WrongField(where, "a whole number");
   constexpr int64_t kMax = std::numeric_limits<T>::max();
   const bool fits = json.is_number_unsigned() ? json.get<uint64_t>() <= static_cast<uint64_t>(kMax)
@@ -50,20 +50,20 @@ absl::Status SmallFromJson(const Json& json, const std::string& where, T& out) {
   out = static_cast<T>(json.get<int64_t>());
   return absl::OkStatus();
 }
-inline absl::Status FromJson(const Json& json, const std::string& where, int& out) {
+inline absl::Status FromJson(const JsonTree& json, const std::string& where, int& out) {
   return SmallFromJson(json, where, out);
 }
-inline absl::Status FromJson(const Json& json, const std::string& where, int64_t& out) {
+inline absl::Status FromJson(const JsonTree& json, const std::string& where, int64_t& out) {
   return SmallFromJson(json, where, out);
 }
-inline absl::Status FromJson(const Json& json, const std::string& where, uint32_t& out) {
+inline absl::Status FromJson(const JsonTree& json, const std::string& where, uint32_t& out) {
   return SmallFromJson(json, where, out);
 }
 template <typename T>
-absl::Status FromJson(const Json& json, const std::string& where, std::vector<T>& out) {
+absl::Status FromJson(const JsonTree& json, const std::string& where, std::vector<T>& out) {
   if (!json.is_array()) return WrongField(where, "a list");
   out.clear();
-  for (const Json& item : json) {
+  for (const JsonTree& item : json) {
     T value{};
     RETURN_IF_ERROR(FromJson(item, absl::StrCat(where, "[", out.size(), "]"), value));
     out.push_back(std::move(value));
@@ -73,26 +73,26 @@ absl::Status FromJson(const Json& json, const std::string& where, std::vector<T>
 
 // `out` keeps its value where the field is missing.
 template <typename T>
-absl::Status OptionalField(const Json& object, const char* name, const std::string& where, T& out) {
+absl::Status OptionalField(const JsonTree& object, const char* name, const std::string& where, T& out) {
   if (!object.is_object()) return WrongField(where, "an object");
   const auto it = object.find(name);
   if (it == object.end()) return absl::OkStatus();
   return FromJson(*it, absl::StrCat(where, ".", name), out);
 }
 template <typename T>
-absl::Status RequiredField(const Json& object, const char* name, const std::string& where, T& out) {
+absl::Status RequiredField(const JsonTree& object, const char* name, const std::string& where, T& out) {
   if (!object.is_object()) return WrongField(where, "an object");
   if (!object.contains(name)) return absl::DataLossError(absl::StrCat(where, ".", name, " is missing"));
   return OptionalField(object, name, where, out);
 }
 // The field itself, which must be of type `type`; nullptr is never returned.
-inline absl::StatusOr<const Json*> RequiredChild(const Json& object, const char* name, const std::string& where,
-                                                 Json::value_t type) {
+inline absl::StatusOr<const JsonTree*> RequiredChild(const JsonTree& object, const char* name, const std::string& where,
+                                                     JsonTree::value_t type) {
   if (!object.is_object()) return WrongField(where, "an object");
   const auto it = object.find(name);
   if (it == object.end()) return absl::DataLossError(absl::StrCat(where, ".", name, " is missing"));
   if (it->type() != type)
-    return WrongField(absl::StrCat(where, ".", name), type == Json::value_t::object ? "an object" : "a list");
+    return WrongField(absl::StrCat(where, ".", name), type == JsonTree::value_t::object ? "an object" : "a list");
   return &*it;
 }
 
@@ -103,7 +103,7 @@ inline std::string HexOf(uint64_t value, int digits) {
 }
 // A string of hexadecimal digits.
 template <typename T>
-absl::Status RequiredHex(const Json& object, const char* name, const std::string& where, T& out) {
+absl::Status RequiredHex(const JsonTree& object, const char* name, const std::string& where, T& out) {
   std::string text;
   RETURN_IF_ERROR(RequiredField(object, name, where, text));
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, 16);

@@ -71,7 +71,7 @@ std::string FormatPart(const SavePart& p) {
 std::string FormatBase(const SaveBase& b) { return Text(Json{{"id", b.id}, {"manifest", HexOf(b.manifest, 16)}}); }
 
 // One row of numbers after `lead` leading ones: file, offset, bytes, items, crc.
-absl::Status ParseExtent(const Json& json, const std::string& where, std::vector<uint64_t>& lead, Extent& out) {
+absl::Status ParseExtent(const JsonTree& json, const std::string& where, std::vector<uint64_t>& lead, Extent& out) {
   std::vector<uint64_t> numbers;
   RETURN_IF_ERROR(FromJson(json, where, numbers));
   const size_t skip = lead.size();
@@ -91,13 +91,14 @@ absl::Status CheckBytes(const Extent& e, uint64_t want, const std::string& where
   return absl::OkStatus();
 }
 
-absl::Status ParseId(const Json& json, const char* name, const std::string& where, std::string& id) {
+absl::Status ParseId(const JsonTree& json, const char* name, const std::string& where, std::string& id) {
   RETURN_IF_ERROR(RequiredField(json, name, where, id));
   if (!IsSaveId(id)) return WrongField(absl::StrCat(where, ".", name), "1 to 64 of A-Z, a-z, 0-9, '.', '_', '-'");
   return absl::OkStatus();
 }
 
-absl::Status ParseRange(const Json& json, const char* name, const std::string& where, uint64_t most, PartRange& range) {
+absl::Status ParseRange(const JsonTree& json, const char* name, const std::string& where, uint64_t most,
+                        PartRange& range) {
   std::vector<uint64_t> numbers;
   RETURN_IF_ERROR(RequiredField(json, name, where, numbers));
   if (numbers.size() != 2 || numbers[0] > numbers[1] || numbers[1] > most)
@@ -106,7 +107,7 @@ absl::Status ParseRange(const Json& json, const char* name, const std::string& w
   return absl::OkStatus();
 }
 
-absl::StatusOr<SavePart> ParsePart(const Json& json, const std::string& where) {
+absl::StatusOr<SavePart> ParsePart(const JsonTree& json, const std::string& where) {
   SavePart part;
   RETURN_IF_ERROR(ParseId(json, "cut", where, part.cut));
   RETURN_IF_ERROR(RequiredField(json, "server", where, part.server));
@@ -117,16 +118,16 @@ absl::StatusOr<SavePart> ParsePart(const Json& json, const std::string& where) {
   return part;
 }
 
-absl::StatusOr<SaveBase> ParseBase(const Json& json, const std::string& where) {
+absl::StatusOr<SaveBase> ParseBase(const JsonTree& json, const std::string& where) {
   SaveBase saved;
   RETURN_IF_ERROR(ParseId(json, "id", where, saved.id));
   RETURN_IF_ERROR(RequiredHex(json, "manifest", where, saved.manifest));
   return saved;
 }
 
-absl::StatusOr<SavedSparse> ParseSparse(const Json& json, const std::string& where, const PartRange& shards) {
+absl::StatusOr<SavedSparse> ParseSparse(const JsonTree& json, const std::string& where, const PartRange& shards) {
   SavedSparse t;
-  ASSIGN_OR_RETURN(const Json* config, RequiredChild(json, "config", where, Json::value_t::object));
+  ASSIGN_OR_RETURN(const JsonTree* config, RequiredChild(json, "config", where, JsonTree::value_t::object));
   ASSIGN_OR_RETURN(t.config, SparseConfigFromJson(*config, where + ".config"));
   RETURN_IF_ERROR(RequiredField(json, "row_width", where, t.row_width));
   RETURN_IF_ERROR(RequiredField(json, "pull_width", where, t.pull_width));
@@ -134,9 +135,9 @@ absl::StatusOr<SavedSparse> ParseSparse(const Json& json, const std::string& whe
   if (t.row_width < 1 || t.row_width > static_cast<int>(kMaxRowFloats))
     return WrongField(where + ".row_width", absl::StrCat("1 to ", kMaxRowFloats));
   if (t.pull_width < 1 || t.pull_width > t.row_width) return WrongField(where + ".pull_width", "1 to row_width");
-  ASSIGN_OR_RETURN(const Json* extents, RequiredChild(json, "extents", where, Json::value_t::array));
+  ASSIGN_OR_RETURN(const JsonTree* extents, RequiredChild(json, "extents", where, JsonTree::value_t::array));
   uint64_t rows = 0;
-  for (const Json& item : *extents) {
+  for (const JsonTree& item : *extents) {
     const std::string at = absl::StrCat(where, ".extents[", t.extents.size(), "]");
     std::vector<uint64_t> lead(1);
     ShardExtent e;
@@ -173,9 +174,10 @@ absl::StatusOr<uint64_t> DenseSize(const DenseTableConfig& config, const std::st
   return size;
 }
 
-absl::StatusOr<SavedDense> ParseDense(const Json& json, const std::string& where, const std::optional<SavePart>& part) {
+absl::StatusOr<SavedDense> ParseDense(const JsonTree& json, const std::string& where,
+                                      const std::optional<SavePart>& part) {
   SavedDense t;
-  ASSIGN_OR_RETURN(const Json* config, RequiredChild(json, "config", where, Json::value_t::object));
+  ASSIGN_OR_RETURN(const JsonTree* config, RequiredChild(json, "config", where, JsonTree::value_t::object));
   ASSIGN_OR_RETURN(t.config, DenseConfigFromJson(*config, where + ".config"));
   RETURN_IF_ERROR(RequiredField(json, "size", where, t.size));
   RETURN_IF_ERROR(RequiredField(json, "states", where, t.state_count));
@@ -185,9 +187,9 @@ absl::StatusOr<SavedDense> ParseDense(const Json& json, const std::string& where
   if (t.state_count > 64) return WrongField(where + ".states", "at most 64");
   const PartRange block = part ? part->dense : PartRange{0, t.size};
   if (block.end > t.size) return WrongField("part.dense", absl::StrCat("a block of ", t.size, " elements"));
-  ASSIGN_OR_RETURN(const Json* extents, RequiredChild(json, "extents", where, Json::value_t::array));
+  ASSIGN_OR_RETURN(const JsonTree* extents, RequiredChild(json, "extents", where, JsonTree::value_t::array));
   uint64_t array = 0, begin = block.begin;
-  for (const Json& item : *extents) {
+  for (const JsonTree& item : *extents) {
     const std::string at = absl::StrCat(where, ".extents[", t.extents.size(), "]");
     std::vector<uint64_t> lead(2);
     DenseExtent e;
@@ -209,13 +211,13 @@ absl::StatusOr<SavedDense> ParseDense(const Json& json, const std::string& where
   return t;
 }
 
-absl::Status ParseRun(const Json& json, const std::string& where, RunState& run) {
+absl::Status ParseRun(const JsonTree& json, const std::string& where, RunState& run) {
   RETURN_IF_ERROR(RequiredField(json, "epoch", where, run.epoch));
   std::string state;
   RETURN_IF_ERROR(RequiredField(json, "epoch_state", where, state));
   if (state != "finished" && state != "running") return WrongField(where + ".epoch_state", "running or finished");
   run.epoch_state = state == "finished" ? EpochState::kFinished : EpochState::kRunning;
-  ASSIGN_OR_RETURN(const Json* position, RequiredChild(json, "position", where, Json::value_t::object));
+  ASSIGN_OR_RETURN(const JsonTree* position, RequiredChild(json, "position", where, JsonTree::value_t::object));
   RETURN_IF_ERROR(RequiredField(*position, "pass", where + ".position", run.position.pass));
   RETURN_IF_ERROR(RequiredField(*position, "low", where + ".position", run.position.low));
   RETURN_IF_ERROR(RequiredField(*position, "window", where + ".position", run.position.window));
@@ -224,9 +226,9 @@ absl::Status ParseRun(const Json& json, const std::string& where, RunState& run)
   return RequiredHex(json, "settings_hash", where, run.settings_hash);
 }
 
-absl::Status ParseFiles(const Json& json, Manifest& m) {
-  ASSIGN_OR_RETURN(const Json* files, RequiredChild(json, "files", "manifest", Json::value_t::array));
-  for (const Json& item : *files) {
+absl::Status ParseFiles(const JsonTree& json, Manifest& m) {
+  ASSIGN_OR_RETURN(const JsonTree* files, RequiredChild(json, "files", "manifest", JsonTree::value_t::array));
+  for (const JsonTree& item : *files) {
     const uint32_t index = static_cast<uint32_t>(m.files.size());
     const std::string where = absl::StrCat("files[", index, "]");
     DataFileEntry file;
@@ -241,14 +243,14 @@ absl::Status ParseFiles(const Json& json, Manifest& m) {
   return absl::OkStatus();
 }
 
-absl::Status ParseBlobs(const Json& json, Manifest& m) {
-  ASSIGN_OR_RETURN(const Json* blobs, RequiredChild(json, "blobs", "manifest", Json::value_t::array));
+absl::Status ParseBlobs(const JsonTree& json, Manifest& m) {
+  ASSIGN_OR_RETURN(const JsonTree* blobs, RequiredChild(json, "blobs", "manifest", JsonTree::value_t::array));
   std::set<std::string> names;
-  for (const Json& item : *blobs) {
+  for (const JsonTree& item : *blobs) {
     const std::string where = absl::StrCat("blobs[", m.blobs.size(), "]");
     SavedBlob blob;
     RETURN_IF_ERROR(RequiredField(item, "name", where, blob.name));
-    ASSIGN_OR_RETURN(const Json* extent, RequiredChild(item, "extent", where, Json::value_t::array));
+    ASSIGN_OR_RETURN(const JsonTree* extent, RequiredChild(item, "extent", where, JsonTree::value_t::array));
     std::vector<uint64_t> lead;
     RETURN_IF_ERROR(ParseExtent(*extent, where, lead, blob.extent));
     if (blob.extent.items == 0 && blob.extent != Extent{}) return WrongField(where, "zeros for an empty blob");
@@ -299,7 +301,7 @@ absl::Status CheckChecksum(std::string_view text) {
 }
 
 // Version 2 says that a save is not whole: with the version of a whole one it would be taken for that.
-absl::Status CheckVersion(const Json& json) {
+absl::Status CheckVersion(const JsonTree& json) {
   std::string format;
   uint64_t version = 0;
   RETURN_IF_ERROR(RequiredField(json, "format", "manifest", format));
@@ -310,25 +312,6 @@ absl::Status CheckVersion(const Json& json) {
                                                  kPartialVersion, ": use a newer regatta"));
   const uint32_t wanted = json.contains("part") || json.contains("base") ? kPartialVersion : kWholeVersion;
   if (version != wanted) return WrongField("manifest.version", absl::StrCat(wanted));
-  return absl::OkStatus();
-}
-
-// Nesting is bounded before the parser, which recurses, sees the text.
-absl::Status CheckDepth(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-      continue;
-    }
-    if (c == '"') in_string = true;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > 32) return absl::DataLossError(absl::StrCat("nested too deeply at byte ", i));
-  }
   return absl::OkStatus();
 }
 
@@ -401,11 +384,8 @@ std::string FormatManifest(const Manifest& m) {
 }
 
 absl::StatusOr<Manifest> ParseManifest(std::string_view text, ManifestChecksum checksum) {
-  if (text.size() > kMaxManifestBytes) return absl::DataLossError("larger than 64 MiB");
   if (checksum == ManifestChecksum::kCheck) RETURN_IF_ERROR(CheckChecksum(text));
-  RETURN_IF_ERROR(CheckDepth(text));
-  const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (json.is_discarded()) return absl::DataLossError("not JSON");
+  ASSIGN_OR_RETURN(const JsonTree json, ParseJson(text, {.bytes = kMaxManifestBytes}));
   RETURN_IF_ERROR(CheckVersion(json));
   Manifest m;
   if (json.contains("part")) {
@@ -414,14 +394,16 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view text, ManifestChecksum c
   if (json.contains("base")) {
     ASSIGN_OR_RETURN(m.base, ParseBase(json["base"], "base"));
   }
-  ASSIGN_OR_RETURN(const Json* run, RequiredChild(json, "run", "manifest", Json::value_t::object));
+  ASSIGN_OR_RETURN(const JsonTree* run, RequiredChild(json, "run", "manifest", JsonTree::value_t::object));
   RETURN_IF_ERROR(ParseRun(*run, "run", m.run));
   RETURN_IF_ERROR(ParseFiles(json, m));
   RETURN_IF_ERROR(ParseBlobs(json, m));
-  ASSIGN_OR_RETURN(const Json* sparse, RequiredChild(json, "sparse", "manifest", Json::value_t::array));
-  for (const Json& item : *sparse) {
+  ASSIGN_OR_RETURN(const JsonTree* sparse, RequiredChild(json, "sparse", "manifest", JsonTree::value_t::array));
+  if (sparse->size() > kMaxSparseTables) return WrongField("sparse", absl::StrCat("at most ", kMaxSparseTables));
+  std::set<std::string> names;
+  for (const JsonTree& item : *sparse) {
     ASSIGN_OR_RETURN(SavedSparse t, ParseSparse(item, absl::StrCat("sparse[", m.sparse.size(), "]"), m.Shards()));
-    if (m.FindSparse(t.config.name)) return WrongField("sparse: " + t.config.name, "a name of its own");
+    if (!names.insert(t.config.name).second) return WrongField("sparse: " + t.config.name, "a name of its own");
     m.sparse.push_back(std::move(t));
   }
   if (json.contains("dense")) {

@@ -126,5 +126,25 @@ TEST(Manifest, IgnoresFieldsOfTheFutureAndFillsInThoseOfThePast) {
   EXPECT_EQ(manifest->sparse[0].config.seed, 0u);
 }
 
+// Quadratic, this would take minutes.
+TEST(Manifest, ManyFieldsThatAreNotKnownCostNothing) {
+  std::string text = SomeManifest();
+  std::string fields;
+  for (int i = 0; i < 300'000; ++i) absl::StrAppend(&fields, "\"field", i, "\": ", i, ",\n");
+  text.insert(1, fields);
+  const auto manifest = ParseManifest(text, ManifestChecksum::kIgnore);
+  ASSERT_EQ(manifest.status(), absl::OkStatus());
+  EXPECT_EQ(*manifest, *ParseManifest(SomeManifest()));
+}
+
+TEST(Manifest, ManyTablesAreRefused) {
+  std::string text = SomeManifest(), tables;
+  for (int i = 0; i < 20'000; ++i) tables += "{},";
+  const std::string begin = "\"sparse\": [";
+  text.insert(text.find(begin) + begin.size(), tables);
+  const auto manifest = ParseManifest(text, ManifestChecksum::kIgnore);
+  EXPECT_TRUE(absl::StrContains(manifest.status().message(), "sparse: want at most 16384")) << manifest.status();
+}
+
 }  // namespace
 }  // namespace regatta::table

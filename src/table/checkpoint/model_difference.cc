@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <unordered_map>
 
 #include "absl/strings/str_join.h"
 
@@ -66,31 +67,32 @@ struct Place {
   uint64_t begin = 0;
   uint64_t size = 0;
   std::string shape;
-  bool found = false;
 };
-Place Find(const CheckpointReader& save, const std::string& name) {
-  Place place;
-  if (!save.manifest().dense) return place;
+using Places = std::unordered_map<std::string, Place>;  // by the parameter's name
+
+Places PlacesIn(const CheckpointReader& save) {
+  Places places;
+  uint64_t begin = 0;
+  if (!save.manifest().dense) return places;
   for (const DenseParameterConfig& p : save.manifest().dense->config.parameters) {
-    if (p.name == name) {
-      place.size = static_cast<uint64_t>(p.size());
-      place.shape = absl::StrCat("[", absl::StrJoin(p.shape, ","), "]");
-      place.found = true;
-      return place;
-    }
-    place.begin += static_cast<uint64_t>(p.size());
+    const auto size = static_cast<uint64_t>(p.size());
+    places[p.name] = {begin, size, absl::StrCat("[", absl::StrJoin(p.shape, ","), "]")};
+    begin += size;
   }
-  return place;
+  return places;
 }
 
+// `in_a` and `in_b`: where the parameter is, null where it is not.
 absl::StatusOr<TableDifference> CompareParameter(const CheckpointReader& a, const CheckpointReader& b,
-                                                 const std::string& name) {
+                                                 const std::string& name, const Place* in_a, const Place* in_b) {
   TableDifference d;
   d.name = "dense." + name;
-  const Place pa = Find(a, name), pb = Find(b, name);
-  if (!pa.found || !pb.found)
-    d.schema = pa.found ? "only in A" : "only in B";
-  else if (pa.shape != pb.shape)
+  if (in_a == nullptr || in_b == nullptr) {
+    d.schema = in_a != nullptr ? "only in A" : "only in B";
+    return d;
+  }
+  const Place &pa = *in_a, &pb = *in_b;
+  if (pa.shape != pb.shape)
     d.schema = absl::StrCat("shape ", pa.shape, " against ", pb.shape);
   else if (a.manifest().dense->state_count != b.manifest().dense->state_count)
     d.schema = "another number of states";
@@ -144,8 +146,13 @@ absl::StatusOr<std::vector<TableDifference>> CompareSaves(const CheckpointReader
     if (m->dense)
       for (const DenseParameterConfig& p : m->dense->config.parameters)
         if (seen.insert(p.name).second) names.push_back(p.name);
+  const Places places_a = PlacesIn(a), places_b = PlacesIn(b);
+  const auto find = [](const Places& places, const std::string& name) {
+    const auto found = places.find(name);
+    return found == places.end() ? nullptr : &found->second;
+  };
   for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(TableDifference d, CompareParameter(a, b, name));
+    ASSIGN_OR_RETURN(TableDifference d, CompareParameter(a, b, name, find(places_a, name), find(places_b, name)));
     all.push_back(std::move(d));
   }
   if (ma.dense && mb.dense && ma.dense->updates != mb.dense->updates) {

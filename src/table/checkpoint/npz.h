@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/file.h"
@@ -20,6 +21,12 @@ struct NpyArray {
   std::string data;
 
   uint64_t elements() const;
+};
+
+struct NpyDescription {
+  std::string dtype;
+  std::vector<uint64_t> shape;
+  uint64_t stored_bytes = 0;  // in the file, perhaps compressed
 };
 
 // Writes arrays one after the other, streaming (into a pipe too); the file appears when it is finished.
@@ -62,7 +69,9 @@ class NpzReader {
   static absl::StatusOr<NpzReader> FromBytes(std::string bytes);
 
   std::vector<std::string> names() const;
-  bool Contains(std::string_view name) const;
+  bool Contains(std::string_view name) const { return Find(name).ok(); }
+  // Without the data: what is not wanted need not be read.
+  absl::StatusOr<NpyDescription> Describe(std::string_view name) const;
   // An error names the array and what is wrong with it.
   absl::StatusOr<NpyArray> Read(std::string_view name) const;
 
@@ -78,10 +87,13 @@ class NpzReader {
   explicit NpzReader(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
   static absl::StatusOr<NpzReader> From(std::shared_ptr<const Source> source);
   absl::Status ReadDirectory(uint64_t offset, uint64_t bytes, uint64_t entries);
-  absl::StatusOr<std::string> ReadMember(const Member& member) const;
+  absl::StatusOr<const Member*> Find(std::string_view name) const;
+  // The first `wanted` bytes or a few less; all of them, and their checksum right, where it has no more than that.
+  absl::StatusOr<std::string> ReadMember(const Member& member, uint64_t wanted) const;
 
   std::shared_ptr<const Source> source_;
   std::vector<Member> members_;
+  std::unordered_map<std::string, size_t> index_;  // by name
 };
 
 // The array in the bytes of a .npy file.

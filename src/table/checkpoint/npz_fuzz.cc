@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::StatusOr<NpzReader> npz = NpzReader::FromBytes(bytes);
   if (!npz.ok()) return 0;
   for (const std::string& name : npz->names()) {
+    (void)npz->Describe(name);
     const absl::StatusOr<NpyArray> array = npz->Read(name);
     if (!array.ok()) continue;
     const uint64_t item = std::strtoull(array->dtype.c_str() + 2, nullptr, 10);

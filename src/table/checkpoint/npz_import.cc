@@ -11,18 +11,22 @@
 namespace regatta::table {
 namespace {
 
+// Deflate cannot pack different keys more tightly: a repetition that it finds at a whole key is a key that comes twice.
+constexpr uint64_t kKeysAByte = 8;
+
 std::string ShapeText(const std::vector<uint64_t>& shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
 
 // An array of floats that must have this shape.
 absl::StatusOr<std::vector<float>> ReadFloats(const NpzReader& npz, const std::string& name,
                                               const std::vector<uint64_t>& shape) {
+  ASSIGN_OR_RETURN(const NpyDescription told, npz.Describe(name));
+  if (told.dtype != "<f4")
+    return absl::InvalidArgumentError(
+        absl::StrCat("array ", name, " has dtype ", told.dtype, "; want <f4 (numpy.float32)"));
+  if (told.shape != shape)
+    return absl::InvalidArgumentError(
+        absl::StrCat("array ", name, " has shape ", ShapeText(told.shape), "; want ", ShapeText(shape)));
   ASSIGN_OR_RETURN(const NpyArray array, npz.Read(name));
-  if (array.dtype != "<f4")
-    return absl::InvalidArgumentError(
-        absl::StrCat("array ", name, " has dtype ", array.dtype, "; want <f4 (numpy.float32)"));
-  if (array.shape != shape)
-    return absl::InvalidArgumentError(
-        absl::StrCat("array ", name, " has shape ", ShapeText(array.shape), "; want ", ShapeText(shape)));
   std::vector<float> values(array.data.size() / sizeof(float));
   if (!values.empty()) std::memcpy(values.data(), array.data.data(), array.data.size());
   return values;
@@ -30,13 +34,17 @@ absl::StatusOr<std::vector<float>> ReadFloats(const NpzReader& npz, const std::s
 
 // Unsigned 64-bit numbers; signed ones will do where none is negative.
 absl::StatusOr<std::vector<uint64_t>> ReadNumbers(const NpzReader& npz, const std::string& name, size_t dimensions) {
+  ASSIGN_OR_RETURN(const NpyDescription told, npz.Describe(name));
+  if (told.dtype != "<u8" && told.dtype != "<i8")
+    return absl::InvalidArgumentError(
+        absl::StrCat("array ", name, " has dtype ", told.dtype, "; want <u8 (numpy.uint64)"));
+  if (told.shape.size() != dimensions)
+    return absl::InvalidArgumentError(
+        absl::StrCat("array ", name, " has shape ", ShapeText(told.shape), "; want ", dimensions, " dimensions"));
+  if (dimensions > 0 && told.shape[0] / kKeysAByte > told.stored_bytes)
+    return absl::InvalidArgumentError(absl::StrCat("array ", name, " has ", told.shape[0], " keys in ",
+                                                   told.stored_bytes, " compressed bytes: they cannot all differ"));
   ASSIGN_OR_RETURN(const NpyArray array, npz.Read(name));
-  if (array.dtype != "<u8" && array.dtype != "<i8")
-    return absl::InvalidArgumentError(
-        absl::StrCat("array ", name, " has dtype ", array.dtype, "; want <u8 (numpy.uint64)"));
-  if (array.shape.size() != dimensions)
-    return absl::InvalidArgumentError(
-        absl::StrCat("array ", name, " has shape ", ShapeText(array.shape), "; want ", dimensions, " dimensions"));
   std::vector<uint64_t> values(array.data.size() / sizeof(uint64_t));
   if (!values.empty()) std::memcpy(values.data(), array.data.data(), array.data.size());
   if (array.dtype == "<i8")

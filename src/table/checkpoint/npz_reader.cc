@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -17,6 +16,8 @@ namespace {
 
 constexpr uint64_t kMaxDirectoryBytes = 64 << 20;
 constexpr uint64_t kMaxInflation = 1032;  // deflate cannot do more
+constexpr uint64_t kFirstPiece = 1 << 20, kLargestPiece = 256 << 20;
+constexpr uint64_t kMaxHeaderBytes = 64 << 10;  // of a .npy
 
 template <typename T>
 T At(const std::string& bytes, uint64_t offset) {
@@ -68,6 +69,13 @@ class FileSource final : public NpzReader::Source {
   const uint64_t size_;
 };
 
+// A .npy without its data.
+struct NpyHeader {
+  std::string dtype;
+  std::vector<uint64_t> shape;
+  uint64_t bytes = 0;  // of the header
+};
+
 absl::StatusOr<std::string> ReadString(const NpzReader::Source& source, uint64_t offset, uint64_t size) {
   if (offset > source.size() || size > source.size() - offset) return Damaged("it points behind its end");
   std::string bytes(size, '\0');
@@ -95,18 +103,22 @@ absl::StatusOr<Directory> FindDirectory(const NpzReader::Source& source) {
   return Directory{At<uint64_t>(wide, 48), At<uint64_t>(wide, 40), At<uint64_t>(wide, 32)};
 }
 
-absl::StatusOr<std::string> Inflate(const std::string& compressed, uint64_t bytes) {
-  if (bytes / kMaxInflation > compressed.size()) return Damaged("an array claims more bytes than its data can give");
-  std::string out(bytes, '\0');
+// The first `wanted` of `bytes`; fewer where `compressed` is only the beginning of the data, and not all are wanted.
+// The result grows as bytes arrive: what is claimed alone costs no memory.
+absl::StatusOr<std::string> Inflate(const std::string& compressed, uint64_t bytes, uint64_t wanted) {
+  const bool whole = wanted == bytes;
+  std::string out;
   z_stream z{};
   if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return absl::InternalError("zlib cannot start");
   uint64_t in_done = 0, out_done = 0;
   int rc = Z_OK;
-  while (rc == Z_OK) {
+  while (rc == Z_OK && (whole || out_done < wanted)) {
     z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data() + in_done));
     z.avail_in = static_cast<uInt>(std::min<uint64_t>(compressed.size() - in_done, 1 << 30));
+    const uint64_t piece = std::min(wanted - out_done, std::clamp<uint64_t>(out_done, kFirstPiece, kLargestPiece));
+    out.resize(out_done + piece);
     z.next_out = reinterpret_cast<Bytef*>(out.data() + out_done);
-    z.avail_out = static_cast<uInt>(std::min<uint64_t>(bytes - out_done, 1 << 30));
+    z.avail_out = static_cast<uInt>(piece);
     const uInt in = z.avail_in, room = z.avail_out;
     rc = inflate(&z, Z_NO_FLUSH);
     in_done += in - z.avail_in;
@@ -114,7 +126,8 @@ absl::StatusOr<std::string> Inflate(const std::string& compressed, uint64_t byte
     if (rc == Z_OK && in == z.avail_in && room == z.avail_out) break;
   }
   inflateEnd(&z);
-  if (rc != Z_STREAM_END || out_done != bytes) return Damaged("an array's compressed data is damaged");
+  if (whole && (rc != Z_STREAM_END || out_done != bytes)) return Damaged("an array's compressed data is damaged");
+  out.resize(out_done);
   return out;
 }
 
@@ -152,16 +165,16 @@ absl::Status ReadZip64(const std::string& extra, uint64_t& bytes, uint64_t& comp
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<NpyArray> ParseNpy(std::string bytes) {
+// What a .npy of `total` bytes says about itself. `bytes` holds its beginning.
+absl::StatusOr<NpyHeader> ParseNpyHeader(const std::string& bytes, uint64_t total) {
   if (bytes.size() < 12 || bytes.compare(0, 6, "\x93NUMPY") != 0) return Damaged("an array does not open as .npy");
   const bool wide = bytes[6] >= 2;
   const uint64_t begin = wide ? 12 : 10;
   const uint64_t header = wide ? At<uint32_t>(bytes, 8) : At<uint16_t>(bytes, 8);
   if (header > bytes.size() - begin) return Damaged("an array's header is truncated");
   const absl::string_view dict(bytes.data() + begin, header);
-  NpyArray array;
+  NpyHeader array;
+  array.bytes = begin + header;
   ASSIGN_OR_RETURN(const absl::string_view dtype, DictValue(dict, "descr"));
   ASSIGN_OR_RETURN(const absl::string_view order, DictValue(dict, "fortran_order"));
   ASSIGN_OR_RETURN(const absl::string_view shape, DictValue(dict, "shape"));
@@ -178,20 +191,25 @@ absl::StatusOr<NpyArray> ParseNpy(std::string bytes) {
     return absl::InvalidArgumentError("the array is in Fortran order: save numpy.ascontiguousarray of it");
   if (dtype.size() < 3 || !absl::SimpleAtoi(dtype.substr(2), &item) || item == 0 || item > 16)
     return absl::InvalidArgumentError(absl::StrCat("the array has dtype ", dtype));
-  if (elements * item != bytes.size() - begin - header)
-    return Damaged(absl::StrCat("an array of ", elements, " elements has ", bytes.size() - begin - header, " bytes"));
-  bytes.erase(0, begin + header);
-  array.data = std::move(bytes);
+  if (elements * item != total - array.bytes)
+    return Damaged(absl::StrCat("an array of ", elements, " elements has ", total - array.bytes, " bytes"));
   return array;
 }
 
+}  // namespace
+
+absl::StatusOr<NpyArray> ParseNpy(std::string bytes) {
+  ASSIGN_OR_RETURN(NpyHeader header, ParseNpyHeader(bytes, bytes.size()));
+  bytes.erase(0, header.bytes);
+  return NpyArray{std::move(header.dtype), std::move(header.shape), std::move(bytes)};
+}
+
 absl::StatusOr<NpzReader> NpzReader::Open(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return base::ErrnoStatus("cannot open", path);
+  ASSIGN_OR_RETURN(const int fd, base::OpenForReading(path));
   struct stat info {};
-  const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  const bool sized = fstat(fd, &info) == 0;
   auto source = std::make_shared<const FileSource>(path, fd, static_cast<uint64_t>(info.st_size));
-  if (!regular) return absl::InvalidArgumentError(absl::StrCat(path, " is no file"));
+  if (!sized) return base::ErrnoStatus("cannot read the size of", path);
   absl::StatusOr<NpzReader> reader = From(std::move(source));
   if (!reader.ok()) return base::Annotate(reader.status(), path);
   return reader;
@@ -226,21 +244,29 @@ absl::Status NpzReader::ReadDirectory(uint64_t offset, uint64_t bytes, uint64_t 
     RETURN_IF_ERROR(ReadZip64(d.substr(at + 46 + name, extra), m.bytes, m.compressed, m.offset));
     if (absl::EndsWith(m.name, ".npy")) m.name.resize(m.name.size() - 4);
     at += 46 + name + extra + comment;
+    index_.emplace(m.name, members_.size());  // of two with one name the first counts
     members_.push_back(std::move(m));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> NpzReader::ReadMember(const Member& m) const {
+absl::StatusOr<std::string> NpzReader::ReadMember(const Member& m, uint64_t wanted) const {
   ASSIGN_OR_RETURN(const std::string local, ReadString(*source_, m.offset, 30));
   if (local.compare(0, 4, "PK\x03\x04") != 0) return Damaged("a member's header is damaged");
   const uint64_t begin = m.offset + 30 + At<uint16_t>(local, 26) + At<uint16_t>(local, 28);
-  ASSIGN_OR_RETURN(std::string bytes, ReadString(*source_, begin, m.compressed));
-  if (m.method == Z_DEFLATED) {
-    ASSIGN_OR_RETURN(bytes, Inflate(bytes, m.bytes));
-  } else if (m.method != 0) {
+  if (m.method != 0 && m.method != Z_DEFLATED)
     return absl::UnimplementedError(absl::StrCat("zip method ", m.method, ": use numpy.savez or savez_compressed"));
+  if (m.bytes / kMaxInflation > m.compressed) return Damaged("an array claims more bytes than its data can give");
+  if (m.method == 0 && m.compressed != m.bytes) return Damaged("an array that is not compressed has two sizes");
+  if (begin > source_->size() || m.compressed > source_->size() - begin) return Damaged("it points behind its end");
+  const bool whole = wanted >= m.bytes;
+  // Data that does not compress takes a little more room than it has bytes.
+  ASSIGN_OR_RETURN(std::string bytes,
+                   ReadString(*source_, begin, whole ? m.compressed : std::min(m.compressed, 2 * wanted)));
+  if (m.method == Z_DEFLATED) {
+    ASSIGN_OR_RETURN(bytes, Inflate(bytes, m.bytes, std::min(wanted, m.bytes)));
   }
+  if (!whole) return bytes;
   if (bytes.size() != m.bytes || crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()) != m.crc)
     return Damaged("checksum mismatch");
   return bytes;
@@ -252,19 +278,26 @@ std::vector<std::string> NpzReader::names() const {
   return names;
 }
 
-bool NpzReader::Contains(std::string_view name) const {
-  return std::any_of(members_.begin(), members_.end(), [&](const Member& m) { return m.name == name; });
+absl::StatusOr<const NpzReader::Member*> NpzReader::Find(std::string_view name) const {
+  const auto found = index_.find(std::string(name));
+  if (found == index_.end()) return absl::NotFoundError(absl::StrCat("there is no array ", base::View(name)));
+  return &members_[found->second];
+}
+
+absl::StatusOr<NpyDescription> NpzReader::Describe(std::string_view name) const {
+  ASSIGN_OR_RETURN(const Member* const m, Find(name));
+  const absl::StatusOr<std::string> bytes = ReadMember(*m, kMaxHeaderBytes);
+  absl::StatusOr<NpyHeader> header = bytes.ok() ? ParseNpyHeader(*bytes, m->bytes) : bytes.status();
+  if (!header.ok()) return base::Annotate(header.status(), absl::StrCat("array ", m->name));
+  return NpyDescription{std::move(header->dtype), std::move(header->shape), m->compressed};
 }
 
 absl::StatusOr<NpyArray> NpzReader::Read(std::string_view name) const {
-  for (const Member& m : members_) {
-    if (m.name != name) continue;
-    absl::StatusOr<std::string> bytes = ReadMember(m);
-    absl::StatusOr<NpyArray> array = bytes.ok() ? ParseNpy(*std::move(bytes)) : bytes.status();
-    if (!array.ok()) return base::Annotate(array.status(), absl::StrCat("array ", m.name));
-    return array;
-  }
-  return absl::NotFoundError(absl::StrCat("there is no array ", base::View(name)));
+  ASSIGN_OR_RETURN(const Member* const m, Find(name));
+  absl::StatusOr<std::string> bytes = ReadMember(*m, UINT64_MAX);
+  absl::StatusOr<NpyArray> array = bytes.ok() ? ParseNpy(*std::move(bytes)) : bytes.status();
+  if (!array.ok()) return base::Annotate(array.status(), absl::StrCat("array ", m->name));
+  return array;
 }
 
 }  // namespace regatta::table

@@ -156,6 +156,43 @@ TEST(Npz, DamageIsFound) {
   }
 }
 
+template <typename... T>
+std::string Packed(T... values) {
+  std::string bytes;
+  (bytes.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
+  return bytes;
+}
+
+// A zip of one member whose directory claims these sizes.
+std::string Claiming(uint16_t method, const std::string& data, uint32_t compressed, uint32_t bytes) {
+  const std::string name = "wide.keys.npy";
+  const auto size = static_cast<uint16_t>(name.size());
+  const std::string local =
+      absl::StrCat("PK\x03\x04", Packed(uint16_t{20}, uint16_t{0}, method, uint32_t{0}, uint32_t{0}),
+                   Packed(compressed, bytes, size, uint16_t{0}), name, data);
+  const std::string directory =
+      absl::StrCat("PK\x01\x02", Packed(uint32_t{0}, uint16_t{0}, method, uint32_t{0}, uint32_t{0}, compressed, bytes),
+                   Packed(size, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint32_t{0}, uint32_t{0}), name);
+  return absl::StrCat(
+      local, directory, "PK\x05\x06", Packed(uint32_t{0}, uint16_t{1}, uint16_t{1}),
+      Packed(static_cast<uint32_t>(directory.size()), static_cast<uint32_t>(local.size()), uint16_t{0}));
+}
+
+// A file of two megabytes that says that it holds two gigabytes.
+TEST(Npz, SizesThatAreOnlyClaimedAreRefused) {
+  constexpr uint32_t kClaimed = 2'000'000'000;
+  const std::string noise(2'200'000, '\xA5');
+  for (const std::string& bytes : {Claiming(0, noise, kClaimed, kClaimed), Claiming(8, noise, kClaimed, kClaimed),
+                                   Claiming(8, noise, static_cast<uint32_t>(noise.size()), kClaimed),
+                                   Claiming(0, noise, static_cast<uint32_t>(noise.size()), kClaimed),
+                                   Claiming(8, "", 0, kClaimed), Claiming(8, noise, UINT32_MAX - 1, 1)}) {
+    const auto npz = NpzReader::FromBytes(bytes);
+    ASSERT_TRUE(npz.ok()) << npz.status();
+    EXPECT_TRUE(absl::IsDataLoss(npz->Read("wide.keys").status()));
+    EXPECT_TRUE(absl::IsDataLoss(npz->Describe("wide.keys").status()));
+  }
+}
+
 std::string DumpText(const CheckpointReader& save, const std::string& only = "") {
   std::string text;
   EXPECT_TRUE(DumpSave(save, only, [&](std::string_view s) {
@@ -184,6 +221,20 @@ TEST(Dump, IsSortedByTableAndKeyWithNineDigits) {
             "dense\tupdates\t12\n");
   EXPECT_EQ(DumpText(MustOpen(folder / "0"), "wide"), "wide\t9\t1.40129846e-45\n");
   EXPECT_TRUE(absl::IsNotFound(DumpSave(MustOpen(folder / "0"), "x", [](auto) { return absl::OkStatus(); })));
+}
+
+TEST(Dump, NamesAreShownWithoutTheirControlCharacters) {
+  TestFolder folder;
+  SparseTableConfig config;
+  config.name = "t\x1b[2J\nwide\t9";
+  config.dim = 1;
+  config.rule.name = "sgd";
+  const auto table = SparseTable::Create(config).value();
+  SetRow(*table, 7, {0x3F800000});
+  ModelView model;
+  model.sparse = {table.get()};
+  ASSERT_EQ(WriteCheckpoint(folder / "0", model, RunState{}), absl::OkStatus());
+  EXPECT_EQ(DumpText(MustOpen(folder / "0")), "t\\x1b[2J\\nwide\\t9\t7\t1\n");
 }
 
 TEST(Dump, StateFollowsABar) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -19,7 +20,12 @@ absl::Status RunJobs(size_t n, const Job& job) {
   std::atomic<bool> failed{false};
   const auto work = [&] {
     for (size_t i = next++; i < n && !failed; i = next++) {
-      absl::Status status = job(i);
+      absl::Status status;
+      try {
+        status = job(i);
+      } catch (const std::bad_alloc&) {
+        status = absl::ResourceExhaustedError("there is not enough memory");
+      }
       if (status.ok()) continue;
       failed = true;
       base::MutexLock lock(mu);

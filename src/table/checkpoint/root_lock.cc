@@ -7,13 +7,13 @@
 #include <cerrno>
 
 #include "absl/strings/strip.h"
+#include "base/open_file.h"
 
 namespace regatta::table {
 
 absl::StatusOr<RootLock> RootLock::Acquire(const std::string& root) {
   const std::string path = root + "/LOCK";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return base::ErrnoStatus("cannot open", path);
+  ASSIGN_OR_RETURN(const int fd, base::OpenOwn(path, O_RDWR | O_CREAT, 0666));
   RootLock lock(fd);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return base::ErrnoStatus("cannot lock", path);

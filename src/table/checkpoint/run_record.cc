@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/printable.h"
 #include "table/checkpoint/json_field.h"
 
 namespace regatta::table {
@@ -65,7 +66,9 @@ bool IsCheckpointName(std::string_view name) {
 absl::StatusOr<RunRecord> ReadRunRecord(const std::string& root) {
   const std::string path = root + "/RUN";
   ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kMaxRecordBytes));
-  const Json json = Json::parse(text, nullptr, false);
+  const absl::StatusOr<JsonTree> parsed = ParseJson(text, {.bytes = kMaxRecordBytes});
+  if (!parsed.ok()) return base::Annotate(parsed.status(), path);
+  const JsonTree& json = *parsed;
   RunRecord record;
   std::string phase;
   RETURN_IF_ERROR(RequiredField(json, "state", path, phase));
@@ -75,6 +78,7 @@ absl::StatusOr<RunRecord> ReadRunRecord(const std::string& root) {
   record.phase = it->phase;
   RETURN_IF_ERROR(RequiredField(json, "run", path, record.id));
   RETURN_IF_ERROR(RequiredField(json, "started", path, record.started));
+  record.started = base::Printable(record.started);
   RETURN_IF_ERROR(RequiredHex(json, "config_hash", path, record.config_hash));
   RETURN_IF_ERROR(RequiredField(json, "pid", path, record.pid));
   if (const auto config = json.find("config"); config != json.end() && config->is_object()) {
@@ -107,7 +111,8 @@ absl::StatusOr<CurrentRecord> ReadCurrent(const std::string& root) {
     } else if (IsEpochName(name) || IsCheckpointName(name)) {
       record.saves.emplace_back(name);
     } else {
-      return absl::DataLossError(absl::StrCat(path, ": '", line.substr(0, 80), "' is no name of a save"));
+      return absl::DataLossError(
+          absl::StrCat(path, ": '", base::Printable(name.substr(0, 80)), "' is no name of a save"));
     }
   }
   if (record.saves.empty() || !absl::EndsWith(text, "\n"))

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "glog/logging.h"
 #include "table/checkpoint/save_list.h"
 
@@ -101,7 +102,7 @@ absl::Status SaveRoot::BeginResume() {
   if (before.ok() && before->config_hash != options_.config_hash) {
     const std::vector<std::string> changes = Changes(before->config, options_.config);
     LOG(WARNING) << "the configuration is not the one that " << options_.path << " was trained with so far"
-                 << (changes.empty() ? "" : ": ") << absl::StrJoin(changes, ", ");
+                 << (changes.empty() ? "" : ": ") << base::Printable(absl::StrJoin(changes, ", "));
   }
   record_.phase = RunPhase::kRunning;
   record_.config_hash = options_.config_hash;

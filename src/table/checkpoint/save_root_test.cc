@@ -1,6 +1,7 @@
 #include "table/checkpoint/save_root.h"
 
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -331,6 +332,41 @@ TEST(SaveRoot, NamesThePathThatItMayNotWrite) {
   ASSERT_EQ(waitpid(child, &wait_status, 0), child);
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
   EXPECT_EQ(WEXITSTATUS(wait_status), 0);
+}
+
+TEST(SaveRoot, PlantedLinksAreNotFollowed) {
+  namespace fs = std::filesystem;
+  TestFolder folder;
+  ASSERT_TRUE(base::WriteFileAtomically(folder / "precious", "precious").ok());
+  fs::create_directories(folder / "elsewhere");
+  const std::string root = folder / "model";
+  fs::create_directories(root);
+  for (const char* name : {"RUN", "CURRENT.tmp", "RUN.tmp", "BEST.tmp"})
+    fs::create_symlink(folder / "precious", root + "/" + name);
+  fs::create_directory_symlink(folder / "elsewhere", root + "/0.saving");
+  fs::create_symlink(folder / "precious", root + "/LOCK");
+  const absl::Status refused = OpenStatus(root, OpenMode::kOverwrite);
+  EXPECT_TRUE(absl::StrContains(refused.message(), "LOCK is not a regular file (a symbolic link)")) << refused;
+  fs::remove(root + "/LOCK");
+  const auto opened = MustOpen(root, OpenMode::kOverwrite);
+  ASSERT_NE(opened, nullptr);
+  TestModel model;
+  LocalModel store(model.tables());
+  ASSERT_EQ(opened->SaveEpoch(0, store, RunState{}), absl::OkStatus());
+  ASSERT_EQ(opened->MarkBest(0), absl::OkStatus());
+  EXPECT_EQ(base::ReadFile(folder / "precious").value(), "precious");
+  EXPECT_TRUE(fs::is_empty(folder / "elsewhere"));
+}
+
+TEST(SaveRoot, AFifoIsNoRecord) {
+  TestFolder folder;
+  for (const char* name : {"RUN", "CURRENT", "BEST"}) {
+    ASSERT_EQ(mkfifo((folder / name).c_str(), 0600), 0);
+    const absl::Status status = std::string(name) == "RUN"       ? ReadRunRecord(folder.path()).status()
+                                : std::string(name) == "CURRENT" ? ReadCurrent(folder.path()).status()
+                                                                 : ReadBest(folder.path()).status();
+    EXPECT_TRUE(absl::StrContains(status.message(), "is not a regular file (a FIFO)")) << status;
+  }
 }
 
 }  // namespace

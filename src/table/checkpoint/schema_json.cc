@@ -1,9 +1,15 @@
 #include "table/checkpoint/schema_json.h"
 
+#include <algorithm>
 #include <type_traits>
+
+#include "base/nearest.h"
+#include "base/printable.h"
 
 namespace regatta::table {
 namespace {
+
+constexpr size_t kShown = 64;  // characters of a name that is not known
 
 // The fields of each configuration, once, for writing and for reading.
 template <typename Config, typename Fn>
@@ -76,16 +82,33 @@ Json ObjectOf(const Config& config) {
   return json;
 }
 
+// That every field of `object` is one of `known`.
+absl::Status CheckFields(const JsonTree& object, const std::string& where, UnknownFields unknown,
+                         const std::vector<std::string>& known) {
+  if (unknown == UnknownFields::kIgnore || !object.is_object()) return absl::OkStatus();
+  for (const auto& [name, value] : object.items()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string nearest = base::NearestName(name, known);
+    return absl::InvalidArgumentError(absl::StrCat(where, ": unknown field '", base::Printable(name.substr(0, kShown)),
+                                                   "'", nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+  }
+  return absl::OkStatus();
+}
+
 template <typename Config>
-absl::Status ReadObject(const Json& parent, const char* name, const std::string& where, Config& config) {
+absl::Status ReadObject(const JsonTree& parent, const char* name, const std::string& where, UnknownFields unknown,
+                        Config& config) {
   if (!parent.is_object()) return WrongField(where, "an object");
   const auto it = parent.find(name);
   if (it == parent.end()) return absl::OkStatus();
+  const std::string at = absl::StrCat(where, ".", name);
   absl::Status status;
+  std::vector<std::string> known;
   Visit(config, [&](const char* field, auto& value) {
-    if (status.ok()) status = OptionalField(*it, field, absl::StrCat(where, ".", name), value);
+    known.emplace_back(field);
+    if (status.ok()) status = OptionalField(*it, field, at, value);
   });
-  return status;
+  return status.ok() ? CheckFields(*it, at, unknown, known) : status;
 }
 
 }  // namespace
@@ -117,46 +140,52 @@ Json ToJson(const ModelConfig& config) {
   return Json{{"sparse", std::move(sparse)}, {"dense", ToJson(config.dense)}};
 }
 
-absl::StatusOr<SparseTableConfig> SparseConfigFromJson(const Json& json, const std::string& where) {
+absl::StatusOr<SparseTableConfig> SparseConfigFromJson(const JsonTree& json, const std::string& where,
+                                                       UnknownFields unknown) {
   SparseTableConfig config;
+  RETURN_IF_ERROR(CheckFields(json, where, unknown, {"name", "dim", "accessor", "rule", "schedule", "init", "seed"}));
   RETURN_IF_ERROR(RequiredField(json, "name", where, config.name));
   RETURN_IF_ERROR(RequiredField(json, "dim", where, config.dim));
   RETURN_IF_ERROR(OptionalField(json, "accessor", where, config.accessor));
-  RETURN_IF_ERROR(ReadObject(json, "rule", where, config.rule));
-  RETURN_IF_ERROR(ReadObject(json, "schedule", where, config.schedule));
-  RETURN_IF_ERROR(ReadObject(json, "init", where, config.init));
+  RETURN_IF_ERROR(ReadObject(json, "rule", where, unknown, config.rule));
+  RETURN_IF_ERROR(ReadObject(json, "schedule", where, unknown, config.schedule));
+  RETURN_IF_ERROR(ReadObject(json, "init", where, unknown, config.init));
   RETURN_IF_ERROR(OptionalField(json, "seed", where, config.seed));
   return config;
 }
 
-absl::StatusOr<DenseTableConfig> DenseConfigFromJson(const Json& json, const std::string& where) {
+absl::StatusOr<DenseTableConfig> DenseConfigFromJson(const JsonTree& json, const std::string& where,
+                                                     UnknownFields unknown) {
   DenseTableConfig config;
+  RETURN_IF_ERROR(CheckFields(json, where, unknown, {"name", "parameters", "rule", "schedule", "seed"}));
   RETURN_IF_ERROR(OptionalField(json, "name", where, config.name));
-  ASSIGN_OR_RETURN(const Json* parameters, RequiredChild(json, "parameters", where, Json::value_t::array));
-  for (const Json& item : *parameters) {
+  ASSIGN_OR_RETURN(const JsonTree* parameters, RequiredChild(json, "parameters", where, JsonTree::value_t::array));
+  for (const JsonTree& item : *parameters) {
     DenseParameterConfig p;
     const std::string at = absl::StrCat(where, ".parameters[", config.parameters.size(), "]");
+    RETURN_IF_ERROR(CheckFields(item, at, unknown, {"name", "shape", "init"}));
     RETURN_IF_ERROR(RequiredField(item, "name", at, p.name));
     RETURN_IF_ERROR(RequiredField(item, "shape", at, p.shape));
-    RETURN_IF_ERROR(ReadObject(item, "init", at, p.init));
+    RETURN_IF_ERROR(ReadObject(item, "init", at, unknown, p.init));
     config.parameters.push_back(std::move(p));
   }
-  RETURN_IF_ERROR(ReadObject(json, "rule", where, config.rule));
-  RETURN_IF_ERROR(ReadObject(json, "schedule", where, config.schedule));
+  RETURN_IF_ERROR(ReadObject(json, "rule", where, unknown, config.rule));
+  RETURN_IF_ERROR(ReadObject(json, "schedule", where, unknown, config.schedule));
   RETURN_IF_ERROR(OptionalField(json, "seed", where, config.seed));
   return config;
 }
 
-absl::StatusOr<ModelConfig> ModelConfigFromJson(const Json& json, const std::string& where) {
+absl::StatusOr<ModelConfig> ModelConfigFromJson(const JsonTree& json, const std::string& where, UnknownFields unknown) {
   ModelConfig config;
-  ASSIGN_OR_RETURN(const Json* sparse, RequiredChild(json, "sparse", where, Json::value_t::array));
-  for (const Json& item : *sparse) {
+  RETURN_IF_ERROR(CheckFields(json, where, unknown, {"sparse", "dense"}));
+  ASSIGN_OR_RETURN(const JsonTree* sparse, RequiredChild(json, "sparse", where, JsonTree::value_t::array));
+  for (const JsonTree& item : *sparse) {
     ASSIGN_OR_RETURN(SparseTableConfig table,
-                     SparseConfigFromJson(item, absl::StrCat(where, ".sparse[", config.sparse.size(), "]")));
+                     SparseConfigFromJson(item, absl::StrCat(where, ".sparse[", config.sparse.size(), "]"), unknown));
     config.sparse.push_back(std::move(table));
   }
-  ASSIGN_OR_RETURN(const Json* dense, RequiredChild(json, "dense", where, Json::value_t::object));
-  ASSIGN_OR_RETURN(config.dense, DenseConfigFromJson(*dense, where + ".dense"));
+  ASSIGN_OR_RETURN(const JsonTree* dense, RequiredChild(json, "dense", where, JsonTree::value_t::object));
+  ASSIGN_OR_RETURN(config.dense, DenseConfigFromJson(*dense, where + ".dense", unknown));
   return config;
 }
 

@@ -1,6 +1,6 @@
 // Table configurations as JSON, for the manifest and for what workers and servers agree on. Reading takes what an older
-// version wrote: a missing field keeps its default, an unknown one is ignored, a wrong type is an error that names the
-// field.
+// version wrote: a missing field keeps its default, a wrong type is an error that names the field. Of a file an unknown
+// field is ignored; of a peer, where a setting that is not obeyed would go unnoticed, it is refused.
 #pragma once
 
 #include <string>
@@ -15,9 +15,14 @@ Json ToJson(const SparseTableConfig& config);
 Json ToJson(const DenseTableConfig& config);
 Json ToJson(const ModelConfig& config);
 
+enum class UnknownFields : uint8_t { kIgnore, kRefuse };
+
 // `where` is put in front of the name of a bad field.
-absl::StatusOr<SparseTableConfig> SparseConfigFromJson(const Json& json, const std::string& where);
-absl::StatusOr<DenseTableConfig> DenseConfigFromJson(const Json& json, const std::string& where);
-absl::StatusOr<ModelConfig> ModelConfigFromJson(const Json& json, const std::string& where);
+absl::StatusOr<SparseTableConfig> SparseConfigFromJson(const JsonTree& json, const std::string& where,
+                                                       UnknownFields unknown = UnknownFields::kIgnore);
+absl::StatusOr<DenseTableConfig> DenseConfigFromJson(const JsonTree& json, const std::string& where,
+                                                     UnknownFields unknown = UnknownFields::kIgnore);
+absl::StatusOr<ModelConfig> ModelConfigFromJson(const JsonTree& json, const std::string& where,
+                                                UnknownFields unknown = UnknownFields::kIgnore);
 
 }  // namespace regatta::table

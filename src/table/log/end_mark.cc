@@ -63,8 +63,7 @@ absl::StatusOr<EndMark> EndMark::Open(const std::string& path, const End& end) {
     RETURN_IF_ERROR(base::WriteFileAtomically(path, first));
     RETURN_IF_ERROR(base::Failpoint("log.end"));
   }
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return base::ErrnoStatus("cannot open", path);
+  ASSIGN_OR_RETURN(const int fd, base::OpenOwn(path, O_RDWR));
   void* const page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   const absl::Status failed = base::ErrnoStatus("cannot map", path);
   close(fd);

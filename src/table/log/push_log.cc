@@ -49,8 +49,7 @@ absl::StatusOr<std::vector<std::pair<uint64_t, std::string>>> ListSegments(const
 }
 
 absl::Status Cut(const std::string& path, uint64_t size) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return base::ErrnoStatus("cannot open", path);
+  ASSIGN_OR_RETURN(const int fd, base::OpenOwn(path, O_WRONLY));
   const bool done = ftruncate(fd, static_cast<off_t>(size)) == 0 && fsync(fd) == 0;
   const absl::Status failed = base::ErrnoStatus("cannot shorten", path);
   close(fd);
@@ -59,8 +58,7 @@ absl::Status Cut(const std::string& path, uint64_t size) {
 
 absl::Status SyncFile(const std::string& path) {
   RETURN_IF_ERROR(base::Failpoint("log.fsync"));
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return base::ErrnoStatus("cannot open", path);
+  ASSIGN_OR_RETURN(const int fd, base::OpenOwn(path, O_RDONLY));
   const bool done = fdatasync(fd) == 0;
   const absl::Status failed = base::ErrnoStatus("cannot sync", path);
   close(fd);
@@ -186,8 +184,7 @@ absl::Status PushLog::StartSegmentLocked() {
   // One that holds nothing begins with the same record: it is written anew.
   if (!segments_.empty() && segments_.back().first == last_ + 1) segments_.pop_back();
   Segment segment{SegmentPath(options_, last_ + 1), last_ + 1, SegmentReader::kHeaderBytes, false};
-  const int fd = open(segment.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return base::ErrnoStatus("cannot create", segment.path);
+  ASSIGN_OR_RETURN(const int fd, base::CreateOwn(segment.path, 0600));
   const std::string header = FormatSegmentHeader({log_, segment.first});
   absl::Status status = WriteAll(fd, segment.path, {ToVector(header)});
   if (status.ok()) status = base::SyncFolder(options_.folder);

@@ -1,6 +1,7 @@
 #include "table/log/push_log.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -319,6 +320,39 @@ TEST_F(PushLogTest, AKilledProcessLosesNothingThatWasAppended) {
     EXPECT_LE(opened->log->last_index(), index + 1);
     for (const auto& [i, body] : opened->records) EXPECT_EQ(body, Body(i));
     expected = opened->log->last_index();
+  }
+}
+
+TEST(PushLog, WhatIsNoFileIsRefusedAtOnce) {
+  TestFolder folder;
+  { Append(*Open({.folder = folder.path(), .name = "l"})->log, "record"); }
+  const std::string path = Segments(folder.path()).at(0);
+  for (const std::string& planted : {path, folder / "l.end"}) {
+    fs::rename(planted, folder / "aside");
+    ASSERT_EQ(mkfifo(planted.c_str(), 0600), 0);
+    const auto opened = Open({.folder = folder.path(), .name = "l"});
+    EXPECT_THAT(std::string(opened.status().message()), HasSubstr(planted + " is not a regular file (a FIFO)"));
+    fs::rename(folder / "aside", planted);
+  }
+  EXPECT_TRUE(Open({.folder = folder.path(), .name = "l"}).ok());
+}
+
+TEST(PushLog, APlantedLinkIsNotFollowed) {
+  TestFolder folder;
+  Put(folder / "precious", "precious");
+  const std::string log = folder / "log";
+  fs::create_directory(log);
+  for (const char* name : {"l.end.tmp", "l-00000000000000000001.log"}) {
+    fs::create_symlink(folder / "precious", log + "/" + name);
+    const auto opened = Open({.folder = log, .name = "l"});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    if (std::string(name) != "l.end.tmp") {
+      // Planted after the look at what is there.
+      fs::create_symlink(folder / "precious", log + "/" + name);
+      Append(*opened->log, "record");
+      EXPECT_FALSE(fs::is_symlink(log + "/" + name));
+    }
+    EXPECT_EQ(base::ReadFile(folder / "precious").value(), "precious") << name;
   }
 }
 
