@@ -123,7 +123,9 @@ void AddFields(const table::JsonTree& tree, const std::string& path, Fields& out
   }
 }
 
-Fields FieldsOf(const ps::JobSpec& spec) {
+enum class Tables : uint8_t { kSkip, kRead };
+
+Fields FieldsOf(const ps::JobSpec& spec, Tables wanted) {
   const auto quoted = [](const std::string& text) { return absl::StrCat("\"", text, "\""); };
   Fields fields = {{"mode", quoted(spec.mode())},
                    {"workers", absl::StrCat(spec.workers())},
@@ -136,6 +138,7 @@ Fields FieldsOf(const ps::JobSpec& spec) {
   const size_t settings = fields.size();
   for (const auto& [name, value] : spec.settings()) fields.emplace_back(name, quoted(value));
   std::sort(fields.begin() + static_cast<ptrdiff_t>(settings), fields.end());
+  if (wanted == Tables::kSkip) return fields;
   const absl::StatusOr<table::JsonTree> tables = ParseTables(spec);
   AddFields(tables.ok() ? *tables : table::JsonTree(std::string(tables.status().message())), "tables", fields);
   return fields;
@@ -174,7 +177,9 @@ absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
 }
 
 std::vector<std::string> Differences(const ps::JobSpec& here, const ps::JobSpec& there) {
-  const Fields a = FieldsOf(here), b = FieldsOf(there);
+  // As workers of one program send them: then nothing need be parsed.
+  const Tables tables = here.tables_json() == there.tables_json() ? Tables::kSkip : Tables::kRead;
+  const Fields a = FieldsOf(here, tables), b = FieldsOf(there, tables);
   const std::unordered_map<std::string, std::string> in_a(a.begin(), a.end()), in_b(b.begin(), b.end());
   std::vector<std::string> differences;
   const auto add = [&](const std::string& path, std::string_view left, std::string_view right) {
