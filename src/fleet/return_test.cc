@@ -46,6 +46,7 @@ ToyResult Disturb(const WorkerOptions& worker_options, const Pass& pass, int dea
     serving.listen = {"127.0.0.1:0"};
     serving.workers = kWorkers;
     serving.data_dir = absl::StrCat(folder.path(), "/", i);
+    serving.lives = std::chrono::seconds(0);  // the process before is not killed here
     servers.push_back(server::PsServer::Start(serving).value());
     options.servers.push_back({servers.back()->endpoints(), {}});
   }

@@ -244,6 +244,7 @@ TEST(JobLog, ManyMeetingsKeepItShort) {
       other.join();
       written += 2 * payload.size();
       if (round % 50 == 0) {
+        life.job().roster().Lose(1, "test");
         ASSERT_TRUE(life.job().Admit({1, round + 2, "there"}).ok());
       }
       // No faster than it is looked at.

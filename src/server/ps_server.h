@@ -24,10 +24,11 @@ struct ServerOptions {
   LeaseOptions lease = {};          // of it
   double since = Journal::kAlways;  // a job in it that has ended since then (seconds since 1970) is not begun anew
   KeeperOptions keeper = {};
-  std::optional<ServerPlace> place = {};             // where it is known before workers come: loads at the start
-  std::chrono::duration<double> worker_timeout{10};  // of silence, after which a worker is lost
-  std::chrono::duration<double> quiet_wait{30};      // for workers, before it says who has not come
-  std::chrono::duration<double> hello_timeout{10};   // of a lane that was opened and has not said who it is
+  std::optional<ServerPlace> place = {};                // where it is known before workers come: loads at the start
+  std::chrono::duration<double> worker_timeout{10};     // of silence, after which a worker is lost
+  std::chrono::duration<double> lives{Roster::kLives};  // a worker that was heard: no other takes its place
+  std::chrono::duration<double> quiet_wait{30};         // for workers, before it says who has not come
+  std::chrono::duration<double> hello_timeout{10};      // of a lane that was opened and has not said who it is
   std::shared_ptr<const cluster::Credentials> credentials = nullptr;  // null: no TLS, and everybody may call
 };
 
@@ -52,7 +53,7 @@ class PsServer {
       : options_(options),
         journal_(std::move(journal)),
         service_({options.workers, options.place.has_value() ? options.place->servers : 0, options.load, options.keeper,
-                  options.credentials, options.hello_timeout},
+                  options.credentials, options.lives, options.hello_timeout},
                  journal_.get()) {}
   absl::Status Listen();
   absl::Status Watch();

@@ -140,6 +140,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
     }
   }
   ASSIGN_OR_RETURN(job_, HostedJob::Create(spec, std::move(tables), journal, state));
+  job_->roster().SetLives(options_.lives);
   if (journal != nullptr) {
     ASSIGN_OR_RETURN(keeper_, Keeper::Start(*job_, *journal, options_.keeper));
   }

@@ -25,6 +25,7 @@ struct ServiceOptions {
   std::string load;  // a save to start from; "" = none
   KeeperOptions keeper;
   std::shared_ptr<const cluster::Credentials> credentials;  // null: everybody may call
+  std::chrono::duration<double> lives{Roster::kLives};      // a worker that was heard: no other takes its place
   std::chrono::duration<double> hello_timeout{10};          // of a lane that was opened and has not said who it is
 };
 

@@ -61,10 +61,10 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
 
 absl::Status Roster::CheckGoneLocked(const Member& member) const {
   if (member.state != MemberState::kHere || member.broken.has_value() || !member.met) return absl::OkStatus();
-  if (std::chrono::steady_clock::now() - member.heard >= kLives) return absl::OkStatus();
+  if (std::chrono::steady_clock::now() - member.heard >= lives_) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       DescribeLocked(member.id.rank), " is running; another process can take its place when it has not been heard for ",
-      kLives.count(), " s. Start every worker once, with its own PADDLE_TRAINER_ID"));
+      lives_.count(), " s. Start every worker once, with its own PADDLE_TRAINER_ID"));
 }
 
 absl::Status Roster::Check(const Identity& id) const {

@@ -53,10 +53,12 @@ class Roster {
   // With kAwait a worker may be away for `patience`; then the job ends.
   Roster(int workers, LossPolicy policy, std::chrono::duration<double> patience = std::chrono::seconds(600));
 
+  // How long a worker counts as living since it was heard. Before the first Join only.
+  void SetLives(std::chrono::duration<double> lives) { lives_ = lives; }
   int workers() const { return static_cast<int>(members_.size()); }
   // FAILED_PRECONDITION where the rank is taken, or the job is over. With kAwait a process takes the place of the one
   // that was there before, which is refused from then on: where that one ran. "" where there was none. UNAVAILABLE
-  // while that one lives: it was heard within kLives, and none of its connections has broken since.
+  // while that one lives: it was heard within kLives (SetLives), and none of its connections has broken since.
   absl::StatusOr<std::string> Join(const Identity& id);
   // OK where the worker is here under this incarnation.
   absl::Status Check(const Identity& id) const;
@@ -120,6 +122,7 @@ class Roster {
 
   const LossPolicy policy_;
   const std::chrono::duration<double> patience_;
+  std::chrono::duration<double> lives_ = kLives;
   std::atomic<bool> gave_up_{false};  // somebody
   std::vector<std::function<void()>> listeners_;
   Record record_ = [](const Identity&, MemberState) { return absl::OkStatus(); };
