@@ -23,6 +23,7 @@ enum class Brought : uint8_t { kResult, kFailure };  // kFailure: the payload sa
 
 class Rendezvous {
  public:
+  static constexpr size_t kMostWaiting = 8;  // calls of a worker
   explicit Rendezvous(Roster& roster);
 
   using Payloads = std::map<int, std::string>;  // by rank
