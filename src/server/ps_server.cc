@@ -104,11 +104,13 @@ absl::Status PsServer::Listen() {
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::FailedPreconditionError("gRPC cannot start a server");
   front_.Start();
-  RETURN_IF_ERROR(listener_.Start([this](int fd) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = fd;
-    acceptor_->HandleNewConnection(&connection);
-  }));
+  RETURN_IF_ERROR(listener_.Start(
+      [this](int fd) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.fd = fd;
+        acceptor_->HandleNewConnection(&connection);
+      },
+      [this] { return front_.Busy(); }));
   for (size_t i = 0; i < ports.size(); ++i)
     LOG(INFO) << "Server listening on " << endpoints_[i] << " selected port: " << ports[i];
   if (options_.credentials != nullptr)

@@ -19,12 +19,13 @@ constexpr size_t kRefused = 256;  // lanes that are told why; more are cancelled
 constexpr std::chrono::milliseconds kRefusalPatience(100);
 constexpr std::chrono::milliseconds kClosePatience(5'000);
 constexpr std::chrono::milliseconds kFrontLook(500);
+constexpr std::chrono::milliseconds kBusy(5);
 
 // For probes, which need no token. Watch is not served: clients are told, and ask Check.
 constexpr char kHealthPath[] = "/grpc.health.v1.Health/Check";
 constexpr size_t kEmptyName = 2;  // bytes of a request for the server as a whole, at most
 
-grpc::Status Busy(const char* what) {
+grpc::Status Full(const char* what) {
   return {grpc::StatusCode::RESOURCE_EXHAUSTED,
           absl::StrCat("this server has as many calls of ", what, " as it serves at once; try again later")};
 }
@@ -130,8 +131,12 @@ class CallFront::ControlCall {
         return Begin();
       case State::kReading:
         front_.unread_.erase(place_);
-        if (!ok) return Refuse({grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"});
-        return Dispatch();
+        if (ok) return Dispatch();
+        if (!over_came_) return Refuse({grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"});
+        front_.Strike(connection_);
+        state_ = State::kFinishing;
+        finished_ = true;
+        return DeleteIfDone();
       case State::kFinishing:
         finished_ = true;
         return DeleteIfDone();
@@ -143,6 +148,7 @@ class CallFront::ControlCall {
 
   void Begin() {
     connection_ = front_.ConnectionOf(context_);
+    if (connection_ == nullptr) return Refuse(grpc::Status::CANCELLED);  // it was closed
     const std::string& path = context_.method();
     verb_ = Verb::At(path);
     if (verb_ != nullptr) {
@@ -161,13 +167,13 @@ class CallFront::ControlCall {
     if (verb_ == nullptr) {
       if (request_.Length() > kEmptyName)
         return Refuse({grpc::StatusCode::NOT_FOUND, "the health of the server is \"\"'s"});
-      if (connection_ != nullptr) connection_->Served();
+      connection_->Served();
       return Reply(Serving());
     }
     if (request_.Length() > verb_->most_bytes)
       return Refuse({grpc::StatusCode::RESOURCE_EXHAUSTED,
                      absl::StrCat("a request of ", verb_->name, " has at most ", verb_->most_bytes, " bytes")});
-    if (!(front_.*verb_->threads).Run([this] { Serve(); })) Refuse(Busy(verb_->name));
+    if (!(front_.*verb_->threads).Run([this] { Serve(); })) Refuse(Full(verb_->name));
   }
 
   // In a thread of the verb's.
@@ -175,10 +181,8 @@ class CallFront::ControlCall {
     grpc::ByteBuffer reply;
     const grpc::Status status = verb_->serve(front_.service_, &context_, &request_, &reply);
     request_.Clear();
-    if (connection_ != nullptr) {
-      connection_->Served();
-      if (status.ok() && verb_->proof == Verb::Proof::kMember) connection_->Join();
-    }
+    connection_->Served();
+    if (status.ok() && verb_->proof == Verb::Proof::kMember) front_.connections_.Join(*connection_);
     if (status.ok()) return Reply(reply);
     state_ = State::kFinishing;
     stream_.Finish(status, &step_);
@@ -202,8 +206,8 @@ class CallFront::ControlCall {
   Over over_{*this};
   std::atomic<State> state_{State::kAwaited};
   bool finished_ = false, over_came_ = false;
-  const Verb* verb_ = nullptr;  // null: the health service
-  std::shared_ptr<Connection> connection_;
+  const Verb* verb_ = nullptr;              // null: the health service
+  std::shared_ptr<Connection> connection_;  // null: it was closed
   std::chrono::steady_clock::time_point since_;
   std::list<ControlCall*>::iterator place_;  // in unread_
   grpc::ByteBuffer request_;
@@ -296,7 +300,13 @@ void CallFront::Loop() {
   while (true) {
     void* tag = nullptr;
     bool ok = false;
-    const auto next = queue_->AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kFrontLook);
+    auto next = queue_->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME));
+    if (next == grpc::CompletionQueue::TIMEOUT) {
+      waits_ = true;
+      next = queue_->AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kFrontLook);
+      drained_ = std::chrono::steady_clock::now();
+      waits_ = false;
+    }
     if (next == grpc::CompletionQueue::SHUTDOWN) return;
     if (next == grpc::CompletionQueue::GOT_EVENT) static_cast<Event*>(tag)->Happen(ok);
     const auto now = std::chrono::steady_clock::now();
@@ -305,6 +315,8 @@ void CallFront::Loop() {
     CancelSlow();
   }
 }
+
+bool CallFront::Busy() const { return !waits_ && std::chrono::steady_clock::now() - drained_.load() > kBusy; }
 
 void CallFront::CancelSlow() {
   const auto now = std::chrono::steady_clock::now();
@@ -341,9 +353,14 @@ void CallFront::Strike(const std::shared_ptr<Connection>& connection) {
 }
 
 void CallFront::Serve(std::unique_ptr<LaneStream> lane) {
+  lane->connections_ = &connections_;
   lane->connection_ = ConnectionOf(lane->context_);
-  if (lane->Cancelled()) return Refuse(std::move(lane), grpc::Status::CANCELLED);
+  if (lane->connection_ == nullptr || lane->Cancelled()) return Refuse(std::move(lane), grpc::Status::CANCELLED);
   if (grpc::Status refused = service_.Admit(lane->context_); !refused.ok()) return Refuse(std::move(lane), refused);
+  lane->greeting_ = lane->connection_->MayGreet();
+  if (!lane->greeting_)
+    return Refuse(std::move(lane), {grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                    "lanes of this connection have been opened and do not say HELLO"});
   LaneStream* const served = lane.release();
   const bool runs = lane_threads_.Run([this, served] {
     const std::unique_ptr<LaneStream> mine(served);
@@ -351,7 +368,7 @@ void CallFront::Serve(std::unique_ptr<LaneStream> lane) {
     if (!mine->joined()) Strike(mine->connection_);
     mine->Close(status, kClosePatience);
   });
-  if (!runs) Refuse(std::unique_ptr<LaneStream>(served), Busy("lanes"));
+  if (!runs) Refuse(std::unique_ptr<LaneStream>(served), Full("lanes"));
 }
 
 void CallFront::Refuse(std::unique_ptr<LaneStream> lane, grpc::Status status) {

@@ -9,6 +9,7 @@
 #include <grpcpp/impl/codegen/service_type.h>
 #include <grpcpp/server_builder.h>
 
+#include <atomic>
 #include <chrono>
 #include <list>
 #include <memory>
@@ -41,6 +42,8 @@ class CallFront {
   void Register(grpc::ServerBuilder& builder);
   // After.
   void Start();
+  // Whether more calls have come than it could look at so far. Concurrent.
+  bool Busy() const;
   // After the server has been told to shut down.
   void Stop();
 
@@ -78,6 +81,8 @@ class CallFront {
   LaneService lanes_service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::thread loop_;
+  std::atomic<bool> waits_{false};  // the loop: for something to happen
+  std::atomic<std::chrono::steady_clock::time_point> drained_{std::chrono::steady_clock::now()};  // when it last did
   CallThreads lane_threads_;
   CallThreads gather_threads_;
   CallThreads connect_threads_;

@@ -17,9 +17,20 @@ namespace regatta::wire {
 namespace {
 
 constexpr uint64_t kBytesACall = 4 << 10;  // of a stranger that asks for the status or the health again and again
+constexpr int kStrangerBuffer = 16 << 10, kMemberBuffer = 64 << 10, kLargeBuffer = 4 << 20;  // the kernel doubles them
 constexpr std::chrono::milliseconds kStrangerLook(20);
 constexpr std::chrono::milliseconds kMemberLook(250);
 constexpr std::chrono::seconds kQuietLog(10);
+
+void SetReceiveBuffer(int fd, int bytes) { setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes); }
+
+// The kernel chooses the buffer again, as it does if nobody has set it.
+void LetGrow(int fd) {
+  SetReceiveBuffer(fd, kMemberBuffer);
+  const int unlocked = 0;
+  if (setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof unlocked) == 0) return;
+  SetReceiveBuffer(fd, kLargeBuffer);  // Linux before 5.14
+}
 
 // What the socket has received since it was opened; none if it is not this connection any more.
 std::optional<uint64_t> ReceivedBy(int fd, const std::string& peer) {
@@ -59,9 +70,10 @@ std::string PeerKeyOf(int fd) {
   return absl::StrCat(text, ":", ntohs(v6.sin6_port));
 }
 
-void Connections::Add(int fd) {
+bool Connections::Add(int fd) {
   std::string peer = PeerKeyOf(fd);
-  if (peer.empty()) return;
+  if (peer.empty()) return false;
+  SetReceiveBuffer(fd, kStrangerBuffer);
   auto added = std::make_shared<Connection>();
   added->fd_ = fd;
   added->peer_ = peer;
@@ -76,6 +88,7 @@ void Connections::Add(int fd) {
     if (oldest == nullptr || connection->since_ < oldest->since_) oldest = connection.get();
   }
   if (strangers > limits_.strangers) CloseLocked(*oldest, "too many connections of strangers");
+  return true;
 }
 
 std::shared_ptr<Connection> Connections::Find(std::string_view peer) const {
@@ -83,6 +96,15 @@ std::shared_ptr<Connection> Connections::Find(std::string_view peer) const {
   base::MutexLock lock(mu_);
   const auto found = connections_.find(key);
   return found == connections_.end() ? nullptr : found->second;
+}
+
+void Connections::Join(Connection& connection) {
+  if (connection.member_.exchange(true, std::memory_order_relaxed)) return;
+  base::MutexLock lock(mu_);
+  const int copy = dup(connection.fd_);
+  if (copy < 0) return;
+  if (PeerKeyOf(copy) == connection.peer_) LetGrow(copy);
+  close(copy);
 }
 
 void Connections::Strike(const Connection& connection) {

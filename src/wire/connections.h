@@ -3,7 +3,8 @@
 // refused or cancelled again and again is closed. gRPC 1.51 knows none of these limits.
 // Thread-safety: all methods are concurrent.
 // Invariant: a descriptor belongs to gRPC, which may close it at any time. It is used only through a copy whose peer
-// has been compared, so that no other connection is ever closed.
+// has been compared, so that no other connection is ever closed. A stranger's socket receives little at a time: what it
+// holds when it is closed is still read.
 #pragma once
 
 #include <sys/socket.h>
@@ -33,14 +34,21 @@ struct ConnectionLimits {
 class Connection {
  public:
   enum class Kind : uint8_t { kStranger, kMember };
+  // A lane of it has been opened, and has not said HELLO; false if too many have. Each that may is over some time.
+  bool MayGreet() {
+    if (greeting_.fetch_add(1, std::memory_order_relaxed) < kMostGreeting) return true;
+    Greeted();
+    return false;
+  }
+  void Greeted() { greeting_.fetch_sub(1, std::memory_order_relaxed); }
   // A call or a frame of it was served.
   void Served() { served_.fetch_add(1, std::memory_order_relaxed); }
-  // A worker of the job has been heard on it.
-  void Join() { member_.store(true, std::memory_order_relaxed); }
   Kind kind() const { return member_.load(std::memory_order_relaxed) ? Kind::kMember : Kind::kStranger; }
 
  private:
   friend class Connections;
+  static constexpr int kMostGreeting = 4;  // a worker's lanes have a connection each
+  std::atomic<int> greeting_{0};
   std::atomic<uint64_t> served_{0};
   std::atomic<bool> member_{false};
   // Guarded by Connections::mu_.
@@ -58,10 +66,13 @@ class Connections {
  public:
   explicit Connections(const ConnectionLimits& limits = {}) : limits_(limits) {}
 
-  // A connection has been accepted, and gRPC is about to get it. Closes another stranger if there are too many.
-  void Add(int fd);
+  // A connection has been accepted, and gRPC is about to get it, unless false: it has no peer any more. Closes another
+  // stranger if there are too many.
+  bool Add(int fd);
   // Of the connection whose peer is named as gRPC names it ("ipv4:127.0.0.1:4242"). Null if it is gone.
   std::shared_ptr<Connection> Find(std::string_view peer) const;
+  // A worker of the job has been heard on it.
+  void Join(Connection& connection);
   // A call of it was refused, or cancelled before it was served. Closes the connection at the limit.
   void Strike(const Connection& connection);
 

@@ -19,7 +19,8 @@ namespace regatta::wire {
 namespace {
 
 constexpr int kBacklog = 4096;
-constexpr int kAcceptedAtOnce = 64;              // then the connections are looked at
+constexpr int kAcceptedAtOnce = 16;              // then the connections are looked at
+constexpr int kBusyMillis = 2, kBusyLooks = 10;  // then one is accepted nevertheless
 constexpr std::chrono::milliseconds kPause(20);  // when there is no descriptor left
 constexpr int kSilenceMillis = 20'000;           // of a peer that does not acknowledge what it was sent
 
@@ -106,8 +107,9 @@ absl::StatusOr<int> Listener::Bind(const std::string& endpoint) {
                                                     strerror(error), ")"));
 }
 
-absl::Status Listener::Start(std::function<void(int fd)> accepted) {
+absl::Status Listener::Start(std::function<void(int fd)> accepted, std::function<bool()> busy) {
   accepted_ = std::move(accepted);
+  busy_ = std::move(busy);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_ < 0) return absl::FailedPreconditionError(absl::StrCat("cannot listen: ", strerror(errno)));
   thread_ = std::thread([this] { Watch(); });
@@ -135,8 +137,10 @@ bool Listener::AcceptOne(int socket) {
     }
     return errno == EINTR || errno == ECONNABORTED;
   }
-  connections_.Add(fd);
-  accepted_(fd);
+  if (connections_.Add(fd))
+    accepted_(fd);
+  else
+    close(fd);
   return true;
 }
 
@@ -144,13 +148,22 @@ void Listener::Watch() {
   std::vector<pollfd> polled;
   for (const int fd : sockets_) polled.push_back({fd, POLLIN, 0});
   polled.push_back({wake_, POLLIN, 0});
+  int waited = 0;
   while (true) {
     const auto next = connections_.Look();
     poll(polled.data(), polled.size(), next.has_value() ? static_cast<int>(next->count()) : -1);
     if (polled.back().revents != 0) return;
+    // What has been accepted is looked at first: a flood of connections is as fast as this server, and no faster.
+    const bool busy = busy_();
+    if (busy && ++waited < kBusyLooks) {
+      poll(&polled.back(), 1, kBusyMillis);
+      continue;
+    }
+    waited = 0;
+    const int most = busy ? 1 : kAcceptedAtOnce;
     for (size_t i = 0; i + 1 < polled.size(); ++i) {
       if (polled[i].revents == 0) continue;
-      for (int n = 0; n < kAcceptedAtOnce && AcceptOne(polled[i].fd); ++n) {
+      for (int n = 0; n < most && AcceptOne(polled[i].fd); ++n) {
       }
     }
   }

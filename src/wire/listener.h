@@ -23,8 +23,9 @@ class Listener {
   // Listens on host:port and gives the port, which it chooses if that is 0. A wildcard is of both families. Connections
   // wait until Start.
   absl::StatusOr<int> Bind(const std::string& endpoint);
-  // From now on every connection is handed to `accepted`, which owns the descriptor. In a thread of its own.
-  absl::Status Start(std::function<void(int fd)> accepted);
+  // From now on every connection is handed to `accepted`, which owns the descriptor; fewer of them while `busy`. In a
+  // thread of its own.
+  absl::Status Start(std::function<void(int fd)> accepted, std::function<bool()> busy);
   // Accepts no more, and closes the sockets.
   void Stop();
 
@@ -35,6 +36,7 @@ class Listener {
 
   Connections& connections_;
   std::function<void(int fd)> accepted_;
+  std::function<bool()> busy_;
   std::vector<int> sockets_;
   int wake_ = -1;  // an eventfd: Stop
   std::thread thread_;

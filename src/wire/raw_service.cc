@@ -3,6 +3,8 @@
 #include <grpcpp/impl/codegen/client_callback.h>
 #include <grpcpp/impl/codegen/rpc_method.h>
 
+#include <utility>
+
 namespace regatta::wire {
 
 bool LaneStream::Await() {
@@ -37,10 +39,16 @@ bool LaneStream::Cancelled() {
 
 void LaneStream::Join() {
   joined_ = true;
-  if (connection_ != nullptr) connection_->Join();
+  EndGreeting();
+  if (connection_ != nullptr) connections_->Join(*connection_);
+}
+
+void LaneStream::EndGreeting() {
+  if (std::exchange(greeting_, false)) connection_->Greeted();
 }
 
 void LaneStream::Close(const grpc::Status& status, std::chrono::milliseconds patience) {
+  EndGreeting();
   const auto deadline = std::chrono::system_clock::now() + patience;
   bool finished = over_came_;
   if (!finished) stream_.Finish(status, &operation_);

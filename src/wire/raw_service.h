@@ -46,6 +46,7 @@ class LaneStream {
   bool Await();
   // Ends the call: the peer has `patience` to take the status. Afterwards the stream may be deleted.
   void Close(const grpc::Status& status, std::chrono::milliseconds patience);
+  void EndGreeting();
   // Of a call that never came.
   void Abandon();
   void Take(void* tag) { over_came_ |= tag == &over_; }
@@ -53,9 +54,11 @@ class LaneStream {
   grpc::ServerContext context_;
   grpc::CompletionQueue queue_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
+  Connections* connections_ = nullptr;
   std::shared_ptr<Connection> connection_;  // null: it is gone
   char operation_ = 0, over_ = 0;           // tags
   bool over_came_ = false;
+  bool greeting_ = false;  // counted as such
   bool joined_ = false;
 };
 
