@@ -18,7 +18,6 @@
 namespace regatta::server {
 namespace {
 
-constexpr size_t kMaxPayloadBytes = 32 << 20;
 constexpr size_t kMaxProgressBytes = 64 << 10;
 constexpr size_t kMaxNameBytes = 256;
 
@@ -284,8 +283,10 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
 grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) {
   const auto meet = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(request->worker()));
-    if (request->payload().size() > kMaxPayloadBytes || request->name().size() > kMaxNameBytes)
-      return absl::ResourceExhaustedError("the gathered bytes or their name are too long");
+    if (request->payload().size() > Rendezvous::kMostBytes || request->name().size() > kMaxNameBytes)
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "all-gather takes ", Rendezvous::kMostBytes, " bytes of a worker and a name of ", kMaxNameBytes,
+          ", and was given ", request->payload().size(), " and ", request->name().size(), "; gather less at a time"));
     ASSIGN_OR_RETURN(
         const auto payloads,
         hosted->rendezvous().Meet(

@@ -384,6 +384,17 @@ TITLE = (f"{'attack':17} {'':6} {'alive':6} {'job well':8} {'beat ms':>9} {'HELL
          f"{'MiB above':>10}  data exact")
 
 
+def room(target):
+    """Whether the server has given back what the attacker's calls held: the job's own go on where there is room."""
+    try:
+        worker = target.member()
+        code = worker.gather("room", timeout=0.01)[0]
+        worker.close()
+        return code != 8
+    except Gone:
+        return False
+
+
 def run(name, tls, seconds):
     """One attack on a job of two ledgers, whose rows are counted at the end: each has the value of an undisturbed job."""
     result = Outcome(name, tls)
@@ -402,6 +413,8 @@ def run(name, tls, seconds):
         if attacker.is_alive():
             attacker.kill()
         watch.end()
+        if server.process.running():
+            await_true(lambda: room(target), 10)
         result.alive = server.process.running() or server.process.popen.returncode == 0
         result.heartbeat, result.hello, result.threads = watch.heartbeat, watch.hello, watch.threads
         result.above = watch.peak - watch.idle
