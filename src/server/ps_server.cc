@@ -68,8 +68,10 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& o
   return server;
 }
 
-wire::FrontLimits PsServer::LimitsFor(int workers) {
+wire::FrontLimits PsServer::FrontLimitsOf(const ServerOptions& options) {
   wire::FrontLimits limits;
+  limits.tokens = options.credentials != nullptr;
+  const int workers = options.workers;
   if (workers == 0) return limits;
   limits.lanes = std::min(limits.lanes, 2 * LaneRegister::kMostSilent + static_cast<size_t>(workers) * 2 * kMaxLanes);
   limits.gathers = std::min(limits.gathers, (static_cast<size_t>(workers) + 2) * Rendezvous::kMostWaiting);

@@ -58,8 +58,8 @@ class PsServer {
         service_({options.workers, options.place.has_value() ? options.place->servers : 0, options.load, options.keeper,
                   options.credentials, options.hello_timeout},
                  journal_.get()),
-        front_(service_, connections_, LimitsFor(options.workers)) {}
-  static wire::FrontLimits LimitsFor(int workers);
+        front_(service_, connections_, FrontLimitsOf(options)) {}
+  static wire::FrontLimits FrontLimitsOf(const ServerOptions& options);
   absl::Status Listen();
   // Takes no more calls, and cancels those that have not ended within `patience`.
   void Close(std::chrono::milliseconds patience);

@@ -131,6 +131,7 @@ class CallFront::ControlCall {
         return Begin();
       case State::kReading:
         front_.unread_.erase(place_);
+        if (large()) connection_->EndRequest();
         if (ok) return Dispatch();
         if (!over_came_) return Refuse({grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"});
         front_.Strike(connection_);
@@ -146,6 +147,8 @@ class CallFront::ControlCall {
     if (finished_ && over_came_) delete this;
   }
 
+  bool large() const { return verb_ != nullptr && verb_->most_bytes > kSmallRequest; }
+
   void Begin() {
     connection_ = front_.ConnectionOf(context_);
     if (connection_ == nullptr) return Refuse(grpc::Status::CANCELLED);  // it was closed
@@ -153,12 +156,14 @@ class CallFront::ControlCall {
     verb_ = Verb::At(path);
     if (verb_ != nullptr) {
       if (grpc::Status refused = front_.service_.Admit(context_); !refused.ok()) return Refuse(refused);
+      if (front_.limits_.tokens) front_.connections_.Join(*connection_);
     } else if (path != kHealthPath) {
       return Refuse({grpc::StatusCode::UNIMPLEMENTED, "this server has no such call"});
     }
     state_ = State::kReading;
     since_ = std::chrono::steady_clock::now();
     place_ = front_.unread_.insert(front_.unread_.end(), this);
+    if (large()) front_.connections_.BeginRequest(*connection_);
     stream_.Read(&request_, &step_);
     if (front_.unread_.size() > front_.limits_.unread) front_.unread_.front()->Cancel();
   }
@@ -357,6 +362,7 @@ void CallFront::Serve(std::unique_ptr<LaneStream> lane) {
   lane->connection_ = ConnectionOf(lane->context_);
   if (lane->connection_ == nullptr || lane->Cancelled()) return Refuse(std::move(lane), grpc::Status::CANCELLED);
   if (grpc::Status refused = service_.Admit(lane->context_); !refused.ok()) return Refuse(std::move(lane), refused);
+  if (limits_.tokens) connections_.Join(*lane->connection_);
   lane->greeting_ = lane->connection_->MayGreet();
   if (!lane->greeting_)
     return Refuse(std::move(lane), {grpc::StatusCode::RESOURCE_EXHAUSTED,

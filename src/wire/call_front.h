@@ -24,6 +24,8 @@
 namespace regatta::wire {
 
 struct FrontLimits {
+  // Whether a call that is admitted shows that the peer is a worker: it has a token.
+  bool tokens = false;
   size_t lanes = 32'768;                     // threads
   size_t gathers = 4'096;                    // threads: all-gather calls that wait
   size_t connects = 16;                      // threads

@@ -17,8 +17,8 @@ namespace regatta::wire {
 namespace {
 
 constexpr uint64_t kBytesACall = 4 << 10;  // of a stranger that asks for the status or the health again and again
-constexpr int kStrangerBuffer = 16 << 10, kMemberBuffer = 64 << 10, kLargeBuffer = 4 << 20;  // the kernel doubles them
-constexpr std::chrono::milliseconds kStrangerLook(20);
+constexpr int kStrangerBuffer = 16 << 10, kMemberBuffer = 128 << 10, kLargeBuffer = 4 << 20;  // the kernel doubles them
+constexpr std::chrono::milliseconds kStrangerLook(10);
 constexpr std::chrono::milliseconds kMemberLook(250);
 constexpr std::chrono::seconds kQuietLog(10);
 
@@ -30,6 +30,13 @@ void LetGrow(int fd) {
   const int unlocked = 0;
   if (setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof unlocked) == 0) return;
   SetReceiveBuffer(fd, kLargeBuffer);  // Linux before 5.14
+}
+
+// The connection is over for both ends, and what the socket has received is dropped. shutdown() would let gRPC read on.
+void Reset(int fd) {
+  sockaddr nowhere{};
+  nowhere.sa_family = AF_UNSPEC;
+  if (connect(fd, &nowhere, sizeof nowhere) != 0) shutdown(fd, SHUT_RDWR);
 }
 
 // What the socket has received since it was opened; none if it is not this connection any more.
@@ -99,7 +106,16 @@ std::shared_ptr<Connection> Connections::Find(std::string_view peer) const {
 }
 
 void Connections::Join(Connection& connection) {
-  if (connection.member_.exchange(true, std::memory_order_relaxed)) return;
+  if (!connection.member_.exchange(true, std::memory_order_relaxed)) Grow(connection);
+}
+
+void Connections::BeginRequest(Connection& connection) {
+  connection.requests_.fetch_add(1, std::memory_order_relaxed);
+  Grow(connection);
+}
+
+void Connections::Grow(Connection& connection) {
+  if (connection.grown_.exchange(true, std::memory_order_relaxed)) return;
   base::MutexLock lock(mu_);
   const int copy = dup(connection.fd_);
   if (copy < 0) return;
@@ -120,12 +136,12 @@ void Connections::Strike(const Connection& connection) {
   if (++struck.strikes_ >= limits_.strikes) CloseLocked(struck, "too many calls that were refused or cancelled");
 }
 
-// The peer's end of the conversation: gRPC sees that it is over, and closes the descriptor.
+// gRPC sees that the conversation is over, and closes the descriptor.
 void Connections::CloseLocked(const Connection& connection, const char* why) {
   const std::string peer = connection.peer_;
   const int copy = dup(connection.fd_);
   if (copy >= 0) {
-    if (PeerKeyOf(copy) == peer) shutdown(copy, SHUT_RDWR);
+    if (PeerKeyOf(copy) == peer) Reset(copy);
     close(copy);
   }
   connections_.erase(peer);
@@ -148,8 +164,7 @@ std::optional<std::chrono::milliseconds> Connections::Look() {
   next_ = now + kStrangerLook;
   const bool members = now >= members_next_;
   if (members) members_next_ = now + kMemberLook;
-  std::vector<std::shared_ptr<Connection>> gone, greedy;
-  std::shared_ptr<Connection> largest;
+  std::vector<std::shared_ptr<Connection>> gone, greedy, strangers_now;
   uint64_t strangers_bytes = 0;
   bool strangers = false;
   for (const auto& [peer, connection] : connections_) {
@@ -165,8 +180,10 @@ std::optional<std::chrono::milliseconds> Connections::Look() {
     const uint64_t served = connection->served_.load(std::memory_order_relaxed);
     if (stranger) {
       strangers_bytes += *received;
-      if (largest == nullptr || *received > largest->bytes_) largest = connection;
-      if (*received > limits_.stranger_bytes + kBytesACall * served) greedy.push_back(connection);
+      strangers_now.push_back(connection);
+      const bool reads = connection->requests_.load(std::memory_order_relaxed) > 0;
+      if (*received > limits_.stranger_bytes + kBytesACall * served + (reads ? limits_.request_bytes : 0))
+        greedy.push_back(connection);
       connection->base_ = *received;
     } else if (served != connection->served_then_) {
       connection->base_ = *received;
@@ -176,7 +193,14 @@ std::optional<std::chrono::milliseconds> Connections::Look() {
     connection->served_then_ = served;
   }
   for (const auto& connection : gone) connections_.erase(connection->peer_);
-  if (greedy.empty() && strangers_bytes > limits_.strangers_bytes) greedy.push_back(largest);
+  if (greedy.empty() && strangers_bytes > limits_.strangers_bytes) {
+    std::sort(strangers_now.begin(), strangers_now.end(),
+              [](const auto& a, const auto& b) { return a->bytes_ > b->bytes_; });
+    for (size_t i = 0; i < strangers_now.size() && strangers_bytes > limits_.strangers_bytes; ++i) {
+      strangers_bytes -= strangers_now[i]->bytes_;
+      greedy.push_back(strangers_now[i]);
+    }
+  }
   for (const auto& connection : greedy) CloseLocked(*connection, "it sent too much that is no call of a worker");
   if (strangers) return kStrangerLook;
   if (!connections_.empty()) return kMemberLook;

@@ -3,8 +3,8 @@
 // refused or cancelled again and again is closed. gRPC 1.51 knows none of these limits.
 // Thread-safety: all methods are concurrent.
 // Invariant: a descriptor belongs to gRPC, which may close it at any time. It is used only through a copy whose peer
-// has been compared, so that no other connection is ever closed. A stranger's socket receives little at a time: what it
-// holds when it is closed is still read.
+// has been compared, so that no other connection is ever closed. A stranger's socket receives little at a time, so that
+// gRPC reads little of it at once.
 #pragma once
 
 #include <sys/socket.h>
@@ -24,7 +24,8 @@ namespace regatta::wire {
 
 struct ConnectionLimits {
   size_t strangers = 512;                         // connections; over it the oldest of them is closed
-  uint64_t stranger_bytes = uint64_t{4} << 20;    // that one may send; and kBytesACall with every call that was served
+  uint64_t stranger_bytes = uint64_t{1} << 20;    // that one may send; and kBytesACall with every call that was served
+  uint64_t request_bytes = uint64_t{36} << 20;    // besides, while a request of it is read that may be large
   uint64_t strangers_bytes = uint64_t{48} << 20;  // that all of them may send
   uint64_t member_bytes = uint64_t{96} << 20;     // that a worker's may send without a call or frame that is served
   int strikes = 100;                              // calls that were refused, or cancelled before they were served
@@ -41,6 +42,8 @@ class Connection {
     return false;
   }
   void Greeted() { greeting_.fetch_sub(1, std::memory_order_relaxed); }
+  // A request of it that may be large (Connections::BeginRequest) has been read.
+  void EndRequest() { requests_.fetch_sub(1, std::memory_order_relaxed); }
   // A call or a frame of it was served.
   void Served() { served_.fetch_add(1, std::memory_order_relaxed); }
   Kind kind() const { return member_.load(std::memory_order_relaxed) ? Kind::kMember : Kind::kStranger; }
@@ -49,6 +52,8 @@ class Connection {
   friend class Connections;
   static constexpr int kMostGreeting = 4;  // a worker's lanes have a connection each
   std::atomic<int> greeting_{0};
+  std::atomic<int> requests_{0};
+  std::atomic<bool> grown_{false};  // its buffer
   std::atomic<uint64_t> served_{0};
   std::atomic<bool> member_{false};
   // Guarded by Connections::mu_.
@@ -73,6 +78,8 @@ class Connections {
   std::shared_ptr<Connection> Find(std::string_view peer) const;
   // A worker of the job has been heard on it.
   void Join(Connection& connection);
+  // A request of it is read that may be large; EndRequest follows.
+  void BeginRequest(Connection& connection);
   // A call of it was refused, or cancelled before it was served. Closes the connection at the limit.
   void Strike(const Connection& connection);
 
@@ -85,6 +92,8 @@ class Connections {
 
  private:
   using Map = std::map<std::string, std::shared_ptr<Connection>, std::less<>>;  // by peer
+  // Its socket may receive as much at a time as the kernel likes.
+  void Grow(Connection& connection);
   void CloseLocked(const Connection& connection, const char* why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const ConnectionLimits limits_;

@@ -8,6 +8,7 @@
 A stranger's attack comes with TLS by the job's certificate and without a token; a worker's with its token.
 """
 import argparse
+import functools
 import multiprocessing
 import os
 import pathlib
@@ -102,29 +103,36 @@ def header_blocks(target):
     target.again(flood)
 
 
-def bomb(verb):
-    gz = zlib.compressobj(9, zlib.DEFLATED, 31)
-    data = b"".join(gz.compress(bytes(1 << 20)) for _ in range(400)) + gz.flush()
+@functools.cache
+def zeros(mebibytes):
+    """So many of them, compressed by gzip."""
+    piece, crc = bytes(1 << 20), 0
+    for _ in range(mebibytes):
+        crc = zlib.crc32(piece, crc)
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = deflate.compress(piece) + deflate.flush(zlib.Z_FULL_FLUSH)
+    return (b"\x1f\x8b\x08" + bytes(6) + b"\x03" + block * mebibytes + b"\x03\x00" +
+            struct.pack("<II", crc, mebibytes << 20))
 
-    def attack(target):
-        def flood(end):
-            http2 = Http2(target.endpoint, target.worker)
-            while time.monotonic() < end:
-                stream = http2.open(SERVICE + verb, ("grpc-encoding", "gzip"))
-                http2.write(stream, grpc_message(data, True), end=True)
-                http2.end(stream)
-        target.again(flood)
-    return attack
+
+def bomb(target, verb):
+    def flood(end):
+        http2 = Http2(target.endpoint, target.worker)
+        while time.monotonic() < end:
+            stream = http2.open(SERVICE + verb, ("grpc-encoding", "gzip"))
+            http2.write(stream, grpc_message(zeros(400), True), end=True)
+            http2.end(stream)
+    target.again(flood)
 
 
 def gzip_bomb(target):
     """400 MiB of zeros, compressed, as a request of Connect; by a worker, so that it is read"""
-    bomb("Connect")(target)
+    bomb(target, "Connect")
 
 
 def gzip_lane(target):
     """the same as a lane's first frame"""
-    bomb("Lane")(target)
+    bomb(target, "Lane")
 
 
 def unread_data(target):
@@ -138,8 +146,7 @@ def unread_data(target):
             for http2, stream in streams:
                 if http2.windows[0] > 1 << 16 and http2.windows[stream] > 1 << 16:
                     http2.write(stream, bytes(1 << 16))
-                else:
-                    http2.step()
+                http2.drain()
     target.again(flood)
 
 
@@ -395,9 +402,28 @@ def room(target):
         return False
 
 
-def run(name, tls, seconds):
-    """One attack on a job of two ledgers, whose rows are counted at the end: each has the value of an undisturbed job."""
-    result = Outcome(name, tls)
+def attack(job, name, target):
+    """One attack on a running job: what was seen meanwhile."""
+    server = job.servers[0]
+    seen = Outcome(name, target.stranger.folder is not None)
+    watch = Watch(server, target.worker)
+    attacker = multiprocessing.get_context("fork").Process(target=ATTACKS[name], args=(target,), daemon=True)
+    attacker.start()
+    attacker.join(target.seconds + 20)
+    if attacker.is_alive():
+        attacker.kill()
+    watch.end()
+    if server.process.running():
+        await_true(lambda: room(target), 10)
+    seen.alive = server.process.running() or server.process.popen.returncode == 0
+    seen.heartbeat, seen.hello, seen.threads = watch.heartbeat, watch.hello, watch.threads
+    seen.above = watch.peak - watch.idle
+    return seen
+
+
+def run(names, tls, seconds):
+    """Attacks, one after the other, on a job of two ledgers, whose rows are counted at the end: each must have the value
+    that it has in an undisturbed job."""
     with Ground() as ground:
         if tls:
             ground.make_credentials()
@@ -406,26 +432,16 @@ def run(name, tls, seconds):
         server = job.servers[0]
         job.begins()
         target = Target(server.endpoint, Access(creds), Access(creds, "admin_token"), seconds)
-        watch = Watch(server, target.worker)
-        attacker = multiprocessing.get_context("fork").Process(target=ATTACKS[name], args=(target,), daemon=True)
-        attacker.start()
-        attacker.join(seconds + 20)
-        if attacker.is_alive():
-            attacker.kill()
-        watch.end()
-        if server.process.running():
-            await_true(lambda: room(target), 10)
-        result.alive = server.process.running() or server.process.popen.returncode == 0
-        result.heartbeat, result.hello, result.threads = watch.heartbeat, watch.hello, watch.threads
-        result.above = watch.peak - watch.idle
+        outcomes = [attack(job, name, target) for name in names]
         try:
             job.stop()
             count = job.ends(60)
-            result.exact = count["pushes"] > 0 and count["extra"] == 0
+            exact, well, log = count["pushes"] > 0 and count["extra"] == 0, "yes", ""
         except Fault as fault:
-            result.well, result.log = "NO", str(fault)
-            result.alive = result.alive and server.process.popen.poll() in (None, 0, 1)
-    return result
+            exact, well, log = False, "NO", str(fault)
+        for outcome in outcomes:
+            outcome.exact, outcome.well, outcome.log = exact, well, log
+    return outcomes
 
 
 def main():
@@ -442,7 +458,7 @@ def main():
     bad = 0
     for name in args.attacks or ATTACKS:
         for tls in {"no": [False], "yes": [True], "both": [False, True]}[args.tls]:
-            outcome = run(name, tls, args.seconds)
+            outcome = run([name], tls, args.seconds)[0]
             bad += not outcome.good()
             print(outcome.row(), flush=True)
             if args.log and outcome.log:

@@ -1,4 +1,5 @@
 """A peer made by hand: HTTP/2, gRPC, protobuf and a lane's frames as bytes, so that every one of them can be wrong."""
+import select
 import socket
 import ssl
 import struct
@@ -174,7 +175,9 @@ class Http2:
         host, port = endpoint.rsplit(":", 1)
         self.access = access or Access()
         try:
-            self.sock = self.access.wrap(socket.create_connection((host, int(port)), timeout))
+            plain = socket.create_connection((host, int(port)), timeout)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.sock = self.access.wrap(plain)
             self.sock.settimeout(timeout)
             self.sock.sendall(PREFACE + http2_frame(SETTINGS, 0, 0, struct.pack(">HIHI", 1, 0, 4, WINDOW)) +
                               http2_frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", WINDOW - 65535)))
@@ -213,10 +216,11 @@ class Http2:
 
     def write(self, stream, data, end=False):
         """Within the server's windows."""
+        data = memoryview(data)
         while True:
             room = min(len(data), self.windows[0], self.windows[stream], 1 << 14)
             if data and room <= 0:
-                if stream in self.reset:
+                if self.status(stream) is not None:
                     return
                 self.step()
                 continue
@@ -262,6 +266,16 @@ class Http2:
             self.windows[stream] = self.windows.get(stream, self.initial) + int.from_bytes(payload, "big")
         elif kind == GOAWAY and int.from_bytes(payload[4:8], "big") != 0:
             raise Gone("the server says goodbye")
+
+    def drain(self, seconds=0.0):
+        """Takes what has come, or comes within so long."""
+        pending = getattr(self.sock, "pending", lambda: 0)
+        while self.buffer or pending() or select.select([self.sock], [], [], seconds)[0]:
+            before = len(self.buffer)
+            self.step()
+            if self.buffer and len(self.buffer) == before:
+                return
+            seconds = 0.0
 
     def status(self, stream):
         """(code, text) of a call that is over, None before."""
