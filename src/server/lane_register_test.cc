@@ -33,7 +33,8 @@ struct Strangers {
   void Open(const std::string& peer, size_t most = 0) {
     const size_t i = cancelled.size();
     cancelled.push_back(false);
-    openings.emplace_back(lanes, peer, [this, i] { cancelled[i] = true; }, most);
+    openings.emplace_back(
+        lanes, peer, [this, i] { cancelled[i] = true; }, most);
   }
   LaneRegister lanes{std::chrono::seconds(10)};
   std::vector<bool> cancelled;

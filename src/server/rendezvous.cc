@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds kSayAfter(10);
 constexpr std::chrono::milliseconds kLookAtCaller(100);  // whether it still waits
-constexpr size_t kKept = 256;                 // rounds that are over
+constexpr size_t kKept = 256;                            // rounds that are over
 constexpr size_t kKeptFirst = 32;             // besides: how the job began, for a worker that comes back late
 constexpr size_t kKeptFirstBytes = 64 << 10;  // of one of these; larger ones are like the others
 constexpr size_t kKeptAnyhow = 2;             // the last, whatever their size: for calls that are repeated

@@ -157,9 +157,8 @@ void Connections::CloseLocked(const Connection& connection, const char* why) {
   unsaid_ = 0;
 }
 
-std::optional<std::chrono::milliseconds> Connections::Look() {
+std::optional<std::chrono::milliseconds> Connections::Look(std::chrono::steady_clock::time_point now) {
   base::MutexLock lock(mu_);
-  const auto now = std::chrono::steady_clock::now();
   if (now < next_) return std::chrono::ceil<std::chrono::milliseconds>(next_ - now);
   next_ = now + kStrangerLook;
   const bool members = now >= members_next_;

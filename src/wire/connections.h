@@ -85,7 +85,8 @@ class Connections {
 
   // Closes connections that have sent too much, and forgets those that are gone. Returns when to look again; none: not
   // before another connection comes.
-  std::optional<std::chrono::milliseconds> Look();
+  std::optional<std::chrono::milliseconds> Look(
+      std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now());
 
   size_t size() const;
   uint64_t closed() const { return closed_.load(std::memory_order_relaxed); }  // by these limits
