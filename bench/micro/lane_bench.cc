@@ -1,6 +1,7 @@
 // Lanes against the network's library: a pull over loopback against a bare gRPC stream of the same bytes (raw TCP
 // beside it), and what dense parameters cost a server that eight light workers push to.
 #include <grpcpp/create_channel.h>
+#include <grpcpp/impl/codegen/method_handler.h>
 #include <grpcpp/server_builder.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -146,15 +147,20 @@ grpc::ByteBuffer Bytes(size_t count) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-// A stream that answers requests of one size with replies of another and looks at neither.
-class BareService final : public wire::RawService {
+// A stream that answers requests of one size with replies of another and looks at neither, by gRPC's synchronous
+// server.
+class BareService final : public ps::ParameterServer::Service {
  public:
-  BareService() : RawService([](const grpc::ServerContext&) { return grpc::Status::OK; }) {}
-  grpc::Status RawLane(grpc::ServerContext*, wire::LaneStream* stream) override {
-    const grpc::ByteBuffer reply = Bytes(kReplyBytes);
-    grpc::ByteBuffer request;
-    while (stream->Read(&request)) stream->Write(reply);
-    return grpc::Status::OK;
+  using Stream = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
+  BareService() {
+    MarkMethodStreamed(1, new grpc::internal::BidiStreamingHandler<BareService, grpc::ByteBuffer, grpc::ByteBuffer>(
+                              [](BareService*, grpc::ServerContext*, Stream* stream) -> grpc::Status {
+                                const grpc::ByteBuffer reply = Bytes(kReplyBytes);
+                                grpc::ByteBuffer request;
+                                while (stream->Read(&request)) stream->Write(reply);
+                                return grpc::Status::OK;
+                              },
+                              this));
   }
 };
 

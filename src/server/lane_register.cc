@@ -1,30 +1,29 @@
 #include "server/lane_register.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace regatta::server {
 
-LaneRegister::Opening::Opening(LaneRegister& lanes, grpc::ServerContext& context) : lanes_(lanes), context_(context) {
+LaneRegister::Opening::Opening(LaneRegister& lanes, std::string peer, std::function<void()> cancel, size_t most)
+    : lanes_(lanes) {
   base::MutexLock lock(lanes_.mu_);
-  lanes_.silent_.emplace(&context_, std::chrono::steady_clock::now());
+  if (lanes_.silent_.size() >= std::max(kMostSilent, most)) lanes_.MakeRoomLocked();
+  number_ = ++lanes_.opened_;
+  lanes_.silent_.emplace(number_, Silent{std::move(peer), std::move(cancel), std::chrono::steady_clock::now()});
 }
 
 LaneRegister::Opening::~Opening() {
   base::MutexLock lock(lanes_.mu_);
-  lanes_.silent_.erase(&context_);
+  lanes_.silent_.erase(number_);
   if (rank_ < 0) return;
   const auto mine = lanes_.open_.find(rank_);
   if (--mine->second == 0) lanes_.open_.erase(mine);
 }
 
-absl::Status LaneRegister::Opening::MayWait() const {
-  base::MutexLock lock(lanes_.mu_);
-  if (lanes_.silent_.size() <= kMostSilent) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(lanes_.silent_.size(), " lanes have been opened here that have not said whose they are"));
-}
-
 absl::Status LaneRegister::Opening::Greet(int rank, int limit) {
   base::MutexLock lock(lanes_.mu_);
-  lanes_.silent_.erase(&context_);
+  lanes_.silent_.erase(number_);
   const auto mine = lanes_.open_.find(rank);
   if (mine != lanes_.open_.end() && mine->second >= limit)
     return absl::ResourceExhaustedError(
@@ -34,17 +33,33 @@ absl::Status LaneRegister::Opening::Greet(int rank, int limit) {
   return absl::OkStatus();
 }
 
+void LaneRegister::MakeRoomLocked() {
+  std::map<std::string, size_t> of_peer;
+  for (const auto& [number, lane] : silent_) ++of_peer[lane.peer];
+  size_t most = 0;
+  for (const auto& [peer, count] : of_peer) most = std::max(most, count);
+  const auto oldest = std::find_if(silent_.begin(), silent_.end(),
+                                   [&](const auto& entry) { return of_peer[entry.second.peer] == most; });
+  oldest->second.cancel();
+  silent_.erase(oldest);
+}
+
 void LaneRegister::CancelSilent() {
   base::MutexLock lock(mu_);
   const auto now = std::chrono::steady_clock::now();
-  for (const auto& [context, since] : silent_)
-    if (now - since > patience_) context->TryCancel();
+  for (const auto& [number, lane] : silent_)
+    if (now - lane.since > patience_) lane.cancel();
 }
 
 int LaneRegister::open(int rank) const {
   base::MutexLock lock(mu_);
   const auto found = open_.find(rank);
   return found == open_.end() ? 0 : found->second;
+}
+
+size_t LaneRegister::silent() const {
+  base::MutexLock lock(mu_);
+  return silent_.size();
 }
 
 }  // namespace regatta::server

@@ -1,12 +1,13 @@
-// Which lanes of a server are open: one that was opened and does not say HELLO is closed after a while, there are so
-// many of these and no more, and so it is with those of a worker. Thread-safety: all methods are concurrent; an Opening
-// belongs to the lane's thread.
+// Which lanes of a server are open. One that was opened and does not say HELLO is closed after a while. There are so
+// many of these and no more: another one takes the place of the oldest of the connection that has most. A worker has so
+// many lanes and no more. Thread-safety: all methods are concurrent; an Opening belongs to the lane's thread.
 #pragma once
 
-#include <grpcpp/server_context.h>
-
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <string>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -15,37 +16,46 @@ namespace regatta::server {
 
 class LaneRegister {
  public:
-  static constexpr size_t kMostSilent = 128;  // each holds a thread, of which workers need the rest
+  static constexpr size_t kMostSilent = 128;  // each holds a thread
   explicit LaneRegister(std::chrono::duration<double> patience) : patience_(patience) {}
 
   // A lane, from its opening to its end.
   class Opening {
    public:
-    Opening(LaneRegister& lanes, grpc::ServerContext& context);
+    // On the connection from `peer`; `cancel` ends the lane, and may be called from any thread while this lives. So
+    // many as kMostSilent or `most`, whichever is larger, may be silent.
+    Opening(LaneRegister& lanes, std::string peer, std::function<void()> cancel, size_t most = 0);
     Opening(const Opening&) = delete;
     Opening& operator=(const Opening&) = delete;
     ~Opening();
 
-    // RESOURCE_EXHAUSTED where too many others have not said HELLO yet.
-    absl::Status MayWait() const;
-    // It has said HELLO as `rank`, who may have `limit` open. RESOURCE_EXHAUSTED where that is one too many.
+    // It has said HELLO as `rank`, who may have `limit` open. RESOURCE_EXHAUSTED if that is one too many.
     absl::Status Greet(int rank, int limit);
 
    private:
     LaneRegister& lanes_;
-    grpc::ServerContext& context_;
+    uint64_t number_ = 0;
     int rank_ = -1;  // counted under it
   };
 
   // Ends the lanes that have been silent for too long. Whoever watches over the server calls it now and then.
   void CancelSilent();
   int open(int rank) const;
+  size_t silent() const;
 
  private:
+  struct Silent {
+    std::string peer;
+    std::function<void()> cancel;
+    std::chrono::steady_clock::time_point since;
+  };
+  void MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   const std::chrono::duration<double> patience_;
   mutable base::Mutex mu_;
-  std::map<grpc::ServerContext*, std::chrono::steady_clock::time_point> silent_ ABSL_GUARDED_BY(mu_);  // since when
-  std::map<int, int> open_ ABSL_GUARDED_BY(mu_);                                                       // lanes by rank
+  uint64_t opened_ ABSL_GUARDED_BY(mu_) = 0;
+  std::map<uint64_t, Silent> silent_ ABSL_GUARDED_BY(mu_);  // the oldest first
+  std::map<int, int> open_ ABSL_GUARDED_BY(mu_);            // lanes by rank
 };
 
 }  // namespace regatta::server

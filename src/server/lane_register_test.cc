@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -10,37 +11,55 @@ namespace {
 
 TEST(LaneRegister, AWorkerHasSoManyLanesAndNoMore) {
   LaneRegister lanes(std::chrono::seconds(10));
-  grpc::ServerContext contexts[4];
-  LaneRegister::Opening other(lanes, contexts[0]);
+  const auto nothing = [] {};
+  LaneRegister::Opening other(lanes, "a", nothing);
   EXPECT_EQ(other.Greet(1, 2), absl::OkStatus());
-  LaneRegister::Opening first(lanes, contexts[1]);
+  LaneRegister::Opening first(lanes, "b", nothing);
   EXPECT_EQ(first.Greet(0, 2), absl::OkStatus());
   {
-    LaneRegister::Opening second(lanes, contexts[2]), third(lanes, contexts[3]);
+    LaneRegister::Opening second(lanes, "b", nothing), third(lanes, "b", nothing);
     EXPECT_EQ(second.Greet(0, 2), absl::OkStatus());
     EXPECT_TRUE(absl::IsResourceExhausted(third.Greet(0, 2)));
     EXPECT_EQ(lanes.open(0), 2);
   }
   EXPECT_EQ(lanes.open(0), 1);
-  LaneRegister::Opening again(lanes, contexts[3]);
+  LaneRegister::Opening again(lanes, "b", nothing);
   EXPECT_EQ(again.Greet(0, 2), absl::OkStatus());
   EXPECT_EQ(lanes.open(1), 1);
 }
 
-TEST(LaneRegister, StrangersLeaveRoomForOthers) {
-  LaneRegister lanes(std::chrono::seconds(10));
-  std::vector<std::unique_ptr<grpc::ServerContext>> contexts;
-  std::vector<std::unique_ptr<LaneRegister::Opening>> strangers;
-  const auto open = [&] {
-    contexts.push_back(std::make_unique<grpc::ServerContext>());
-    strangers.push_back(std::make_unique<LaneRegister::Opening>(lanes, *contexts.back()));
-    return strangers.back()->MayWait();
-  };
-  for (size_t i = 0; i < LaneRegister::kMostSilent; ++i) EXPECT_EQ(open(), absl::OkStatus());
-  EXPECT_TRUE(absl::IsResourceExhausted(open()));
-  strangers.pop_back();
-  EXPECT_EQ(strangers.back()->Greet(0, 2), absl::OkStatus());
-  EXPECT_EQ(open(), absl::OkStatus());
+// Opens lanes and says which of them were cancelled.
+struct Strangers {
+  void Open(const std::string& peer, size_t most = 0) {
+    const size_t i = cancelled.size();
+    cancelled.push_back(false);
+    openings.emplace_back(
+        lanes, peer, [this, i] { cancelled[i] = true; }, most);
+  }
+  LaneRegister lanes{std::chrono::seconds(10)};
+  std::vector<bool> cancelled;
+  std::list<LaneRegister::Opening> openings;
+};
+
+TEST(LaneRegister, ASilentLaneMakesRoomForAnother) {
+  Strangers strangers;
+  strangers.Open("worker");
+  for (size_t i = 1; i < LaneRegister::kMostSilent; ++i) strangers.Open("stranger");
+  for (const bool cancelled : strangers.cancelled) EXPECT_FALSE(cancelled);
+  strangers.Open("another worker");
+  EXPECT_FALSE(strangers.cancelled[0]) << "the oldest, but of a connection with one lane";
+  EXPECT_TRUE(strangers.cancelled[1]);
+  EXPECT_EQ(strangers.lanes.silent(), LaneRegister::kMostSilent);
+  EXPECT_EQ(strangers.openings.back().Greet(0, 2), absl::OkStatus());
+  strangers.Open("stranger");
+  EXPECT_FALSE(strangers.cancelled[2]) << "there was room again";
+}
+
+TEST(LaneRegister, AllLanesOfAJobMayOpenAtOnce) {
+  Strangers strangers;
+  const size_t lanes = 2 * LaneRegister::kMostSilent;
+  for (size_t i = 0; i < lanes; ++i) strangers.Open("worker", lanes);
+  for (const bool cancelled : strangers.cancelled) EXPECT_FALSE(cancelled);
 }
 
 }  // namespace

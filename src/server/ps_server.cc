@@ -1,7 +1,6 @@
 #include "server/ps_server.h"
 
 #include <glog/logging.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 #include <unistd.h>
@@ -23,16 +22,12 @@ constexpr std::chrono::seconds kFarewell(5);  // that a failed job's workers hav
 
 // What peers together may make this process use. A lane holds a thread, and a worker opens kMaxLanes at most.
 constexpr size_t kMinTransportBytes = size_t{1} << 30;
-constexpr int kMaxLanes = 65, kOtherCalls = 7;  // of a worker
-constexpr int kSpareThreads = 256;              // pollers, Status, strangers
-constexpr int kMaxThreads = 32'768;
+constexpr size_t kMaxLanes = 65;  // of a worker; twice as many while it reconnects
 
-void LimitPeers(grpc::ServerBuilder& builder, int workers) {
+void LimitPeers(grpc::ServerBuilder& builder) {
   const size_t memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const int64_t threads = kSpareThreads + int64_t{workers} * (kMaxLanes + kOtherCalls);
   grpc::ResourceQuota quota("regatta");
   quota.Resize(std::max(kMinTransportBytes, memory / 4));
-  quota.SetMaxThreads(workers == 0 ? kMaxThreads : static_cast<int>(std::min<int64_t>(threads, kMaxThreads)));
   builder.SetResourceQuota(quota);
 }
 
@@ -73,30 +68,51 @@ absl::StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ServerOptions& o
   return server;
 }
 
-PsServer::~PsServer() {
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+wire::FrontLimits PsServer::FrontLimitsOf(const ServerOptions& options) {
+  wire::FrontLimits limits;
+  limits.tokens = options.credentials != nullptr;
+  const int workers = options.workers;
+  if (workers == 0) return limits;
+  limits.lanes = std::min(limits.lanes, 2 * LaneRegister::kMostSilent + static_cast<size_t>(workers) * 2 * kMaxLanes);
+  limits.gathers = std::min(limits.gathers, (static_cast<size_t>(workers) + 2) * Rendezvous::kMostWaiting);
+  return limits;
+}
+
+PsServer::~PsServer() { Close(std::chrono::milliseconds(200)); }
+
+void PsServer::Close(std::chrono::milliseconds patience) {
+  listener_.Stop();
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now() + patience);
+  front_.Stop();
+  acceptor_.reset();
+  server_.reset();
 }
 
 absl::Status PsServer::Listen() {
-  grpc::EnableDefaultHealthCheckService(true);
+  std::vector<int> ports;
+  for (const std::string& listen : options_.listen) {
+    ASSIGN_OR_RETURN(const int port, listener_.Bind(listen));
+    ports.push_back(port);
+    endpoints_.push_back(absl::StrCat(HostOf(listen), ":", port));
+  }
   grpc::ServerBuilder builder;
   wire::ConfigureServer(builder);
-  LimitPeers(builder, options_.workers);
-  std::vector<int> ports(options_.listen.size(), 0);
-  for (size_t i = 0; i < ports.size(); ++i)
-    builder.AddListeningPort(options_.listen[i], wire::ServerCredentialsOf(options_.credentials.get()), &ports[i]);
-  builder.RegisterService(&service_);
+  LimitPeers(builder);
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      wire::ServerCredentialsOf(options_.credentials.get()));
+  front_.Register(builder);
   server_ = builder.BuildAndStart();
-  for (size_t i = 0; i < ports.size(); ++i) {
-    if (server_ != nullptr && ports[i] != 0) {
-      endpoints_.push_back(absl::StrCat(HostOf(options_.listen[i]), ":", ports[i]));
-      continue;
-    }
-    if (ports[i] != 0) continue;  // another port is at fault
-    return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", options_.listen[i],
-                                                      ": the port is in use, or the address is not this machine's"));
-  }
   if (server_ == nullptr) return absl::FailedPreconditionError("gRPC cannot start a server");
+  front_.Start();
+  RETURN_IF_ERROR(listener_.Start(
+      [this](int fd) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.fd = fd;
+        acceptor_->HandleNewConnection(&connection);
+      },
+      [this] { return front_.Busy(); }));
   for (size_t i = 0; i < ports.size(); ++i)
     LOG(INFO) << "Server listening on " << endpoints_[i] << " selected port: " << ports[i];
   if (options_.credentials != nullptr)
@@ -112,7 +128,7 @@ absl::Status PsServer::Wait() {
     while (!stop_ && !job()->roster().AllGone() && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(kServerLook);
   }
-  server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  Close(std::chrono::seconds(1));
   return status;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 
 #include <atomic>
 #include <chrono>
@@ -13,6 +14,9 @@
 
 #include "base/status.h"
 #include "server/ps_service.h"
+#include "wire/call_front.h"
+#include "wire/connections.h"
+#include "wire/listener.h"
 
 namespace regatta::server {
 
@@ -54,15 +58,23 @@ class PsServer {
         journal_(std::move(journal)),
         service_({options.workers, options.place.has_value() ? options.place->servers : 0, options.load, options.keeper,
                   options.credentials, options.lives, options.hello_timeout},
-                 journal_.get()) {}
+                 journal_.get()),
+        front_(service_, connections_, FrontLimitsOf(options)) {}
+  static wire::FrontLimits FrontLimitsOf(const ServerOptions& options);
   absl::Status Listen();
+  // Takes no more calls, and cancels those that have not ended within `patience`.
+  void Close(std::chrono::milliseconds patience);
   absl::Status Watch();
 
   const ServerOptions options_;
   const std::unique_ptr<Journal> journal_;
   PsService service_;
   std::vector<std::string> endpoints_;
+  wire::Connections connections_;
+  wire::CallFront front_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
+  wire::Listener listener_{connections_};
   std::atomic<bool> stop_{false};
 };
 

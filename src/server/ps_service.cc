@@ -19,7 +19,6 @@
 namespace regatta::server {
 namespace {
 
-constexpr size_t kMaxPayloadBytes = 32 << 20;
 constexpr size_t kMaxProgressBytes = 64 << 10;
 constexpr size_t kMaxNameBytes = 256;
 
@@ -54,8 +53,7 @@ void TellProgress(HostedJob& job, int rank, ps::ConnectReply& reply) {
 }  // namespace
 
 PsService::PsService(const ServiceOptions& options, Journal* journal)
-    : RawService([this](const grpc::ServerContext& context) { return guard_.Admit(context); }),
-      guard_(options.credentials),
+    : guard_(options.credentials),
       lanes_(options.hello_timeout),
       options_(options),
       journal_(journal),
@@ -252,8 +250,12 @@ grpc::Status PsService::RawLane(grpc::ServerContext* context, wire::LaneStream* 
 }
 
 absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream* stream) {
-  LaneRegister::Opening opening(lanes_, *context);
-  RETURN_IF_ERROR(opening.MayWait());
+  const HostedJob* const begun = job();
+  const size_t most =
+      begun == nullptr ? 0
+                       : static_cast<size_t>(begun->spec().workers) * static_cast<size_t>(begun->spec().lanes.lanes());
+  LaneRegister::Opening opening(
+      lanes_, context->peer(), [context] { context->TryCancel(); }, most);
   grpc::ByteBuffer request;
   wire::FrameSeal in, out;
   if (!stream->Read(&request)) return absl::InvalidArgumentError("a lane begins with HELLO");
@@ -271,12 +273,13 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   // Twice as many as it needs: a worker that reconnects may be faster than the end of its old connection.
   RETURN_IF_ERROR(opening.Greet(static_cast<int>(hello.worker().rank()), 2 * hosted->spec().lanes.lanes()));
   hosted->roster().Reached(ToIdentity(hello.worker()));
+  stream->Join();
   ps::FrameHeader welcome;
   welcome.set_id(hello.id());
   RETURN_IF_ERROR(Held());
   if (!stream->Write(out.Put(wire::FrameWriter(welcome, 0).Finish()))) return absl::OkStatus();
   LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context),
-                      [context] { return context->IsCancelled(); });
+                      [stream] { return stream->Cancelled(); });
   absl::Status carried;
   while (stream->Read(&request)) {
     carried = in.Check(request);
@@ -295,8 +298,10 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
 grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) {
   const auto meet = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(request->worker()));
-    if (request->payload().size() > kMaxPayloadBytes || request->name().size() > kMaxNameBytes)
-      return absl::ResourceExhaustedError("the gathered bytes or their name are too long");
+    if (request->payload().size() > Rendezvous::kMostBytes || request->name().size() > kMaxNameBytes)
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "all-gather takes ", Rendezvous::kMostBytes, " bytes of a worker and a name of ", kMaxNameBytes,
+          ", and was given ", request->payload().size(), " and ", request->name().size(), "; gather less at a time"));
     ASSIGN_OR_RETURN(
         const auto payloads,
         hosted->rendezvous().Meet(

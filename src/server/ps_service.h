@@ -1,5 +1,5 @@
 // The verbs of wire/ps.proto. The first worker's Connect makes the job; before it there is nothing to serve.
-// Thread-safety: gRPC calls everything concurrently.
+// Thread-safety: wire/call_front.h calls everything concurrently.
 #pragma once
 
 #include <chrono>
@@ -39,6 +39,7 @@ class PsService final : public wire::RawService {
   // first worker waits while they are filled.
   absl::Status LoadNow(const ServerPlace& place);
 
+  grpc::Status Admit(const grpc::ServerContext& context) override { return guard_.Admit(context); }
   grpc::Status Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,
                        ps::ConnectReply* reply) override;
   grpc::Status RawLane(grpc::ServerContext* context, wire::LaneStream* stream) override;

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_format.h"
@@ -11,9 +12,12 @@ namespace regatta::server {
 namespace {
 
 constexpr std::chrono::seconds kSayAfter(10);
-constexpr size_t kKept = 256;        // rounds that are over
-constexpr size_t kKeptFirst = 32;    // besides: how the job began, for a worker that comes back late
-constexpr uint64_t kKeptOfName = 4;  // of one name, the last
+constexpr std::chrono::milliseconds kLookAtCaller(100);  // whether it still waits
+constexpr size_t kKept = 256;                            // rounds that are over
+constexpr size_t kKeptFirst = 32;             // besides: how the job began, for a worker that comes back late
+constexpr size_t kKeptFirstBytes = 64 << 10;  // of one of these; larger ones are like the others
+constexpr size_t kKeptAnyhow = 2;             // the last, whatever their size: for calls that are repeated
+constexpr uint64_t kKeptOfName = 4;           // of one name, the last
 
 }  // namespace
 
@@ -28,35 +32,84 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int
                                                                              Brought brought) {
   base::MutexLock lock(mu_);
   const RoundKey key{name, number};
-  std::shared_ptr<Round>& current = rounds_[key];
-  if (current == nullptr) current = std::make_shared<Round>();
-  const std::shared_ptr<Round> round = current;
-  if (!round->complete) {
+  const auto known = rounds_.find(key);
+  std::shared_ptr<Round> round = known == rounds_.end() ? nullptr : known->second;
+  if (round == nullptr || !round->complete) {
+    if (brought == Brought::kFailure) payload.resize(std::min(payload.size(), kMostFailureBytes));
+    RETURN_IF_ERROR(CheckRoomLocked(rank, key, payload.size()));
+    if (round == nullptr) rounds_[key] = round = std::make_shared<Round>();
     if (brought == Brought::kFailure)
       round->failures[rank] = absl::AbortedError(absl::StrCat("worker ", rank, ": ", payload));
     round->payloads[rank] = std::move(payload);
     TryCompleteLocked(key, *round);
   }
+  ++round->calls[rank];
+  const absl::Status waited = AwaitLocked(rank, key, *round, timeout, cancelled);
+  LeaveLocked(rank, key, round);
+  RETURN_IF_ERROR(waited);
+  RETURN_IF_ERROR(round->failure());
+  return std::shared_ptr<const Payloads>(round, &round->payloads);
+}
+
+absl::Status Rendezvous::AwaitLocked(int rank, const RoundKey& key, const Round& round,
+                                     std::chrono::duration<double> timeout, const std::function<bool()>& cancelled) {
   const auto start = std::chrono::steady_clock::now();
   auto said = start;
-  while (!round->complete) {
+  while (!round.complete) {
     RETURN_IF_ERROR(roster_.failure());
     RETURN_IF_ERROR(unrecorded_);
     if (cancelled())
-      return absl::CancelledError(absl::StrCat("worker ", rank, " does not wait for '", name, "' any more"));
-    changed_.WaitFor(mu_, std::chrono::milliseconds(500));
-    if (round->complete) break;
+      return absl::CancelledError(absl::StrCat("worker ", rank, " does not wait for '", key.first, "' any more"));
+    changed_.WaitFor(mu_, kLookAtCaller);
+    if (round.complete) break;
     const auto now = std::chrono::steady_clock::now();
     if (timeout.count() > 0 && now - start > timeout)
       return absl::DeadlineExceededError(
-          absl::StrFormat("waited %.0f s for %s", timeout.count(), MissingLocked(*round)));
+          absl::StrFormat("waited %.0f s for %s", timeout.count(), MissingLocked(round)));
     if (now - said < kSayAfter) continue;
     said = now;
-    LOG(WARNING) << absl::StrFormat("'%s': waiting %.0f s for %s", base::Printable(name),
-                                    std::chrono::duration<double>(now - start).count(), MissingLocked(*round));
+    LOG(WARNING) << absl::StrFormat("'%s': waiting %.0f s for %s", base::Printable(key.first),
+                                    std::chrono::duration<double>(now - start).count(), MissingLocked(round));
   }
-  RETURN_IF_ERROR(round->failure());
-  return std::shared_ptr<const Payloads>(round, &round->payloads);
+  return absl::OkStatus();
+}
+
+size_t Rendezvous::Round::bytes() const {
+  size_t bytes = 0;
+  for (const auto& [rank, payload] : payloads) bytes += payload.size();
+  return bytes;
+}
+
+absl::Status Rendezvous::CheckRoomLocked(int rank, const RoundKey& key, size_t bytes) const {
+  size_t calls = 0;
+  for (const auto& [other, round] : rounds_) {
+    if (round->complete) continue;
+    const auto waiting = round->calls.find(rank);
+    const auto brought = round->payloads.find(rank);
+    calls += std::max(waiting == round->calls.end() ? size_t{0} : waiting->second,
+                      brought == round->payloads.end() ? size_t{0} : size_t{1});
+    if (brought != round->payloads.end() && other != key) bytes += brought->second.size();
+  }
+  if (calls >= kMostWaiting)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("worker ", rank, " has ", calls,
+                     " all-gather calls waiting here, and may have no more; end one, or "
+                     "wait until the other workers have come"));
+  if (bytes > kMostBytes)
+    return absl::ResourceExhaustedError(absl::StrCat("worker ", rank, " would have ", bytes,
+                                                     " bytes in all-gather calls that wait here, and may have ",
+                                                     kMostBytes, "; gather less at a time"));
+  return absl::OkStatus();
+}
+
+void Rendezvous::LeaveLocked(int rank, const RoundKey& key, const std::shared_ptr<Round>& round) {
+  if (--round->calls[rank] > 0) return;
+  round->calls.erase(rank);
+  if (round->complete) return;
+  if (!round->failures.contains(rank)) round->payloads.erase(rank);
+  const auto found = rounds_.find(key);
+  if (round->payloads.empty() && round->calls.empty() && found != rounds_.end() && found->second == round)
+    rounds_.erase(found);
 }
 
 void Rendezvous::Forget(int rank) {
@@ -91,19 +144,25 @@ bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {
 
 // Workers meet one after the other: who asks again asks for one of the last, or comes back and walks from the first.
 void Rendezvous::KeepLocked(const RoundKey& key) {
-  if (first_ < kKeptFirst && key.second == 0) {
+  const size_t bytes = rounds_.at(key)->bytes();
+  if (first_ < kKeptFirst && key.second == 0 && bytes <= kKeptFirstBytes) {
     ++first_;
     return;
   }
   complete_.push_back(key);
-  if (key.second > kKeptOfName) {
-    const RoundKey old{key.first, key.second - kKeptOfName};
-    rounds_.erase(old);
-    std::erase(complete_, old);
-  }
-  if (complete_.size() <= kKept) return;
-  rounds_.erase(complete_.front());
-  complete_.pop_front();
+  kept_bytes_ += bytes;
+  if (key.second > kKeptOfName) ForgetLocked({key.first, key.second - kKeptOfName});
+  while (complete_.size() > kKept || (kept_bytes_ > kKeptBytes && complete_.size() > kKeptAnyhow))
+    ForgetLocked(RoundKey(complete_.front()));
+}
+
+void Rendezvous::ForgetLocked(const RoundKey& key) {
+  const auto found = std::find(complete_.begin(), complete_.end(), key);
+  if (found == complete_.end()) return;
+  complete_.erase(found);
+  const auto round = rounds_.find(key);
+  kept_bytes_ -= round->second->bytes();
+  rounds_.erase(round);
 }
 
 void Rendezvous::Restore(const std::string& name, uint64_t round, Payloads payloads) {

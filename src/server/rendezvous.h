@@ -23,12 +23,19 @@ enum class Brought : uint8_t { kResult, kFailure };  // kFailure: the payload sa
 
 class Rendezvous {
  public:
+  // What a worker may have here that is not complete, and what is kept of all that is.
+  static constexpr size_t kMostWaiting = 8;                     // calls, and rounds that it has brought something to
+  static constexpr size_t kMostBytes = size_t{32} << 20;        // payloads
+  static constexpr size_t kMostFailureBytes = size_t{4} << 10;  // of the words of a failure; the rest is cut off
+  static constexpr size_t kKeptBytes = size_t{64} << 20;        // older rounds are forgotten first, the last two never
   explicit Rendezvous(Roster& roster);
 
   using Payloads = std::map<int, std::string>;  // by rank
   // `round` counts the worker's uses of the name from 0.
   // `cancelled` is asked now and then; CANCELLED when it says so. The job's failure ends every wait. DEADLINE_EXCEEDED,
   // naming who is missing, after `timeout` (0 = none).
+  // RESOURCE_EXHAUSTED, and nothing is brought, if the worker has too much here already. What a call brought that ends
+  // without an answer is not kept, but for a failure.
   // ABORTED with its words, for everybody, where somebody brings a failure. Such a meeting, and any that ends when
   // somebody has given up where workers come back, is not remembered: when the job goes on, they meet again.
   absl::StatusOr<std::shared_ptr<const Payloads>> Meet(int rank, const std::string& name, uint64_t round,
@@ -56,11 +63,21 @@ class Rendezvous {
     Payloads payloads;
     bool complete = false;
     std::map<int, absl::Status> failures = {};  // that were brought, by rank
+    std::map<int, size_t> calls = {};           // that wait, by rank
 
     absl::Status failure() const { return failures.empty() ? absl::OkStatus() : failures.begin()->second; }
+    size_t bytes() const;
   };
   // Whether it is complete; then everybody who waits for it is told.
   bool TryCompleteLocked(const RoundKey& key, Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether `rank` may bring so many bytes to the round.
+  absl::Status CheckRoomLocked(int rank, const RoundKey& key, size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A call of `rank` does not wait for the round any more.
+  void LeaveLocked(int rank, const RoundKey& key, const std::shared_ptr<Round>& round)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status AwaitLocked(int rank, const RoundKey& key, const Round& round, std::chrono::duration<double> timeout,
+                           const std::function<bool()>& cancelled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ForgetLocked(const RoundKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void KeepLocked(const RoundKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string MissingLocked(const Round& round) const;
   void Look();
@@ -73,6 +90,7 @@ class Rendezvous {
   absl::Status unrecorded_ ABSL_GUARDED_BY(mu_);        // why a meeting could not end
   size_t first_ ABSL_GUARDED_BY(mu_) = 0;               // of rounds_: how many of the job's first are kept for good
   std::deque<RoundKey> complete_ ABSL_GUARDED_BY(mu_);  // of rounds_, the others, the oldest first
+  size_t kept_bytes_ ABSL_GUARDED_BY(mu_) = 0;          // of complete_
 };
 
 }  // namespace regatta::server

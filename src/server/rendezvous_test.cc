@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -71,6 +72,90 @@ TEST(Rendezvous, OfOneNameTheLastRoundsAreKept) {
   EXPECT_LE(over.size(), 106u);
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("often", 999)), over.end());
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("once 99", 0)), over.end());
+}
+
+bool Always() { return true; }
+
+// What `rank` finds when everybody comes to `name`.
+std::string BroughtBy(TwoWorkers& two, const std::string& name, int rank) {
+  std::thread other([&] { EXPECT_TRUE(two.rendezvous.Meet(1 - rank, name, 0, "theirs", {}, Never).ok()); });
+  const auto met = two.rendezvous.Meet(rank, name, 0, "mine", {}, Never);
+  other.join();
+  return met.ok() ? (*met)->at(rank) : std::string(met.status().message());
+}
+
+TEST(Rendezvous, WhatACallBroughtThatEndsWithoutAnAnswerIsNotKept) {
+  TwoWorkers two(LossPolicy::kFail);
+  const std::string large(Rendezvous::kMostBytes, 'x');
+  for (int i = 0; i < 3; ++i) {  // more than a worker may have here
+    const std::string name = absl::StrCat("never ", i);
+    EXPECT_TRUE(absl::IsCancelled(two.rendezvous.Meet(0, name, 0, large, {}, Always).status())) << i;
+    EXPECT_TRUE(
+        absl::IsDeadlineExceeded(two.rendezvous.Meet(0, name, 1, large, std::chrono::nanoseconds(1), Never).status()))
+        << i;
+  }
+  EXPECT_EQ(BroughtBy(two, "never 0", 0), "mine");
+}
+
+TEST(Rendezvous, AWorkerHasSoManyBytesHereAndNoMore) {
+  TwoWorkers two(LossPolicy::kFail);
+  std::atomic<bool> there{false}, over{false};
+  std::thread waiting([&] {
+    const auto cancelled = [&] {
+      there = true;
+      there.notify_all();
+      return over.load();
+    };
+    EXPECT_TRUE(absl::IsCancelled(
+        two.rendezvous.Meet(0, "large", 0, std::string(Rendezvous::kMostBytes, 'x'), {}, cancelled).status()));
+  });
+  there.wait(false);
+  const absl::Status refused = two.rendezvous.Meet(0, "more", 0, "x", {}, Always).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_NE(refused.message().find(absl::StrCat("may have ", Rendezvous::kMostBytes)), std::string::npos) << refused;
+  EXPECT_TRUE(absl::IsCancelled(two.rendezvous.Meet(1, "more", 0, "x", {}, Always).status())) << "another worker's";
+  over = true;
+  waiting.join();
+  EXPECT_EQ(BroughtBy(two, "more", 0), "mine");
+}
+
+TEST(Rendezvous, AWorkerHasSoManyCallsWaitingAndNoMore) {
+  TwoWorkers two(LossPolicy::kFail);
+  std::atomic<bool> over{false};
+  std::atomic<size_t> refused{0};
+  std::vector<std::thread> calls;
+  for (size_t i = 0; i < 2 * Rendezvous::kMostWaiting; ++i)
+    calls.emplace_back([&, i] {
+      const auto met = two.rendezvous.Meet(0, absl::StrCat("call ", i), 0, "", {}, [&] { return over.load(); });
+      if (absl::IsResourceExhausted(met.status()) && ++refused == Rendezvous::kMostWaiting) over = true;
+    });
+  for (std::thread& call : calls) call.join();
+  EXPECT_EQ(refused, Rendezvous::kMostWaiting);
+  EXPECT_EQ(BroughtBy(two, "afterwards", 0), "mine");
+}
+
+TEST(Rendezvous, OfTheRoundsThatAreOverSoManyBytesAreKept) {
+  Roster roster(1, LossPolicy::kAwait);
+  Rendezvous rendezvous(roster);
+  EXPECT_TRUE(roster.Join(Worker(0)).ok());
+  const size_t bytes = size_t{4} << 20;
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(rendezvous.Meet(0, absl::StrCat("large ", i), 0, std::string(bytes, 'x'), {}, Never).ok());
+  const auto over = rendezvous.over();
+  EXPECT_EQ(over.size(), Rendezvous::kKeptBytes / bytes);
+  EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("large 99", 0)), over.end());
+}
+
+TEST(Rendezvous, TheLastRoundsAreKeptWhateverTheirSize) {
+  TwoWorkers two(LossPolicy::kAwait);
+  const std::string large(Rendezvous::kMostBytes, 'x');
+  for (const char* name : {"a", "b", "c"}) {
+    std::thread other([&] { EXPECT_TRUE(two.rendezvous.Meet(1, name, 0, large, {}, Never).ok()); });
+    EXPECT_TRUE(two.rendezvous.Meet(0, name, 0, large, {}, Never).ok());
+    other.join();
+  }
+  EXPECT_EQ(two.rendezvous.over(), (std::vector<Rendezvous::RoundKey>{{"b", 0}, {"c", 0}}));
+  EXPECT_TRUE(two.rendezvous.Meet(0, "c", 0, "again", {}, Never).ok());
 }
 
 // What is said in an hour, looked at every second, with the seconds at which it was.

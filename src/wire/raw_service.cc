@@ -1,49 +1,76 @@
 #include "wire/raw_service.h"
 
-#include <glog/logging.h>
 #include <grpcpp/impl/codegen/client_callback.h>
-#include <grpcpp/impl/codegen/method_handler.h>
 #include <grpcpp/impl/codegen/rpc_method.h>
-#include <grpcpp/impl/codegen/rpc_service_method.h>
+
+#include <utility>
 
 namespace regatta::wire {
 
-// MarkMethodStreamed swaps the handler of a method that the generated constructor has added. A unary verb becomes a
-// stream of one message each way, which is the same on the wire.
-template <typename Request, typename Reply>
-int RawService::GuardVerb(int index, grpc::Status (ps::ParameterServer::Service::*verb)(grpc::ServerContext*,
-                                                                                        const Request*, Reply*)) {
-  MarkMethodStreamed(index, new grpc::internal::StreamedUnaryHandler<Request, Reply>(
-                                [this, verb](grpc::ServerContext* context,
-                                             grpc::ServerUnaryStreamer<Request, Reply>* stream) -> grpc::Status {
-                                  if (grpc::Status refused = guard_(*context); !refused.ok()) return refused;
-                                  Request request;
-                                  Reply reply;
-                                  if (!stream->Read(&request))
-                                    return {grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"};
-                                  grpc::Status status = (this->*verb)(context, &request, &reply);
-                                  if (status.ok()) stream->Write(reply);
-                                  return status;
-                                }));
-  return 1;
+bool LaneStream::Await() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) {
+    if (tag == &operation_) return ok;
+    Take(tag);
+  }
+  return false;
 }
 
-RawService::RawService(Guard guard) : guard_(std::move(guard)) {
-  using Service = ps::ParameterServer::Service;
-  int guarded = 0;
-  guarded += GuardVerb(0, &Service::Connect);  // in the order of ps.proto
-  MarkMethodStreamed(1, new grpc::internal::BidiStreamingHandler<RawService, grpc::ByteBuffer, grpc::ByteBuffer>(
-                            [](RawService* service, grpc::ServerContext* context, LaneStream* stream) -> grpc::Status {
-                              if (grpc::Status refused = service->guard_(*context); !refused.ok()) return refused;
-                              return service->RawLane(context, stream);
-                            },
-                            this));
-  guarded += 1;
-  guarded += GuardVerb(2, &Service::Gather);
-  guarded += GuardVerb(3, &Service::Heartbeat);
-  guarded += GuardVerb(4, &Service::Goodbye);
-  guarded += GuardVerb(5, &Service::Status);
-  CHECK_EQ(guarded, ps::StatusRequest::descriptor()->file()->service(0)->method_count()) << "a verb has no guard";
+bool LaneStream::Read(grpc::ByteBuffer* frame) {
+  stream_.Read(frame, &operation_);
+  if (!Await()) return false;
+  if (connection_ != nullptr) connection_->Served();
+  return true;
+}
+
+bool LaneStream::Write(const grpc::ByteBuffer& frame) {
+  stream_.Write(frame, &operation_);
+  return Await();
+}
+
+bool LaneStream::Cancelled() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (!over_came_ && queue_.AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME)) == grpc::CompletionQueue::GOT_EVENT)
+    Take(tag);
+  return over_came_;
+}
+
+void LaneStream::Join() {
+  joined_ = true;
+  EndGreeting();
+  if (connection_ != nullptr) connections_->Join(*connection_);
+}
+
+void LaneStream::EndGreeting() {
+  if (std::exchange(greeting_, false)) connection_->Greeted();
+}
+
+void LaneStream::Close(const grpc::Status& status, std::chrono::milliseconds patience) {
+  EndGreeting();
+  const auto deadline = std::chrono::system_clock::now() + patience;
+  bool finished = over_came_;
+  if (!finished) stream_.Finish(status, &operation_);
+  while (!finished || !over_came_) {
+    void* tag = nullptr;
+    bool ok = false;
+    if (queue_.AsyncNext(&tag, &ok, deadline) == grpc::CompletionQueue::TIMEOUT) {
+      context_.TryCancel();
+      if (!queue_.Next(&tag, &ok)) break;
+    }
+    finished |= tag == &operation_;
+    Take(tag);
+  }
+  Abandon();
+}
+
+void LaneStream::Abandon() {
+  queue_.Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) {
+  }
 }
 
 std::unique_ptr<LaneCall> OpenLane(const std::shared_ptr<grpc::Channel>& channel, grpc::ClientContext* context) {

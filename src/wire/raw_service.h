@@ -1,41 +1,89 @@
-// The lane's two ends with frames as bytes: what protoc generates for Lane, with grpc::ByteBuffer in place of Frame, so
-// that wire/frame.h reads and writes them without a copy.
+// What a server does with calls: the verbs of ps.proto, as call_front.h asks for them. A lane's frames are bytes
+// (grpc::ByteBuffer), so that wire/frame.h reads and writes them without a copy.
+// Thread-safety: a service's methods are called concurrently; a LaneStream belongs to the thread that serves the lane.
 #pragma once
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/sync_stream.h>
 
-#include <functional>
+#include <chrono>
 #include <memory>
 
+#include "wire/connections.h"
 #include "wire/ps.grpc.pb.h"
 
 namespace regatta::wire {
 
-using LaneStream = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 using LaneCall = grpc::ClientReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 
 inline constexpr char kLaneMethod[] = "/regatta.ps.ParameterServer/Lane";
 
-// ParameterServer's service whose Lane takes bytes. The other verbs are overridden as usual.
-// Invariant: every verb of ps.proto is asked of the guard first, before a byte of the request is read; a verb that is
-// not on the list in raw_service.cc trips a CHECK when the service is made.
-class RawService : public ps::ParameterServer::Service {
+// The server's end of a lane. It has a queue of its own: the thread that waits for its frames polls for them.
+class LaneStream {
  public:
-  // Not OK: the call goes no further. Concurrent.
-  using Guard = std::function<grpc::Status(const grpc::ServerContext&)>;
-  explicit RawService(Guard guard);
-  virtual grpc::Status RawLane(grpc::ServerContext* context, LaneStream* stream) = 0;
+  LaneStream() { context_.AsyncNotifyWhenDone(&over_); }
+  LaneStream(const LaneStream&) = delete;
+  LaneStream& operator=(const LaneStream&) = delete;
+
+  grpc::ServerContext& context() { return context_; }
+  // False when the peer sends no more, or the call is over.
+  bool Read(grpc::ByteBuffer* frame);
+  bool Write(const grpc::ByteBuffer& frame);
+  // Whether the call is over. Between reads and writes.
+  bool Cancelled();
+  // The worker's HELLO was accepted.
+  void Join();
+  bool joined() const { return joined_; }
 
  private:
-  template <typename Request, typename Reply>
-  int GuardVerb(int index,
-                grpc::Status (ps::ParameterServer::Service::*verb)(grpc::ServerContext*, const Request*, Reply*));
+  friend class CallFront;
+  // The operation that was begun has ended, well.
+  bool Await();
+  // Ends the call: the peer has `patience` to take the status. Afterwards the stream may be deleted.
+  void Close(const grpc::Status& status, std::chrono::milliseconds patience);
+  void EndGreeting();
+  // Of a call that never came.
+  void Abandon();
+  void Take(void* tag) { over_came_ |= tag == &over_; }
 
-  const Guard guard_;
+  grpc::ServerContext context_;
+  grpc::CompletionQueue queue_;
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
+  Connections* connections_ = nullptr;
+  std::shared_ptr<Connection> connection_;  // null: it is gone
+  char operation_ = 0, over_ = 0;           // tags
+  bool over_came_ = false;
+  bool greeting_ = false;  // counted as such
+  bool joined_ = false;
+};
+
+class RawService {
+ public:
+  virtual ~RawService() = default;
+
+  // Asked of every call of ps.proto's verbs before a byte of it is read. Not OK: it goes no further. Returns at once.
+  virtual grpc::Status Admit(const grpc::ServerContext& context) = 0;
+
+  // May wait for others.
+  virtual grpc::Status Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,
+                               ps::ConnectReply* reply) = 0;
+  virtual grpc::Status Gather(grpc::ServerContext* context, const ps::GatherRequest* request,
+                              ps::GatherReply* reply) = 0;
+  // Until the lane ends.
+  virtual grpc::Status RawLane(grpc::ServerContext* context, LaneStream* stream) = 0;
+
+  // Wait for nobody.
+  virtual grpc::Status Heartbeat(grpc::ServerContext* context, const ps::HeartbeatRequest* request,
+                                 ps::HeartbeatReply* reply) = 0;
+  virtual grpc::Status Goodbye(grpc::ServerContext* context, const ps::GoodbyeRequest* request,
+                               ps::GoodbyeReply* reply) = 0;
+  virtual grpc::Status Status(grpc::ServerContext* context, const ps::StatusRequest* request,
+                              ps::StatusReply* reply) = 0;
 };
 
 std::unique_ptr<LaneCall> OpenLane(const std::shared_ptr<grpc::Channel>& channel, grpc::ClientContext* context);

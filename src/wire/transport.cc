@@ -30,6 +30,10 @@ template <typename Set>
 void SetBoth(const Set& set) {
   set(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, static_cast<int>(kMaxFrameBytes));
   set(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, static_cast<int>(kMaxFrameBytes));
+  // A limit of a message's size is one of what it is decompressed to, which is made first: nothing is compressed.
+  set(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
+  set(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   set(GRPC_ARG_HTTP2_BDP_PROBE, 1);  // without it a connection's window stays at 64 KiB, whatever its streams have
   set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
   set(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMaxHttp2Frame);

@@ -1,0 +1,214 @@
+#include "wire/connections.h"
+
+#include <arpa/inet.h>
+#include <glog/logging.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace regatta::wire {
+namespace {
+
+constexpr uint64_t kBytesACall = 4 << 10;  // of a stranger that asks for the status or the health again and again
+constexpr int kStrangerBuffer = 16 << 10, kMemberBuffer = 128 << 10, kLargeBuffer = 4 << 20;  // the kernel doubles them
+constexpr std::chrono::milliseconds kStrangerLook(10);
+constexpr std::chrono::milliseconds kMemberLook(250);
+constexpr std::chrono::seconds kQuietLog(10);
+
+void SetReceiveBuffer(int fd, int bytes) { setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes); }
+
+// The kernel chooses the buffer again, as it does if nobody has set it.
+void LetGrow(int fd) {
+  SetReceiveBuffer(fd, kMemberBuffer);
+  const int unlocked = 0;
+  if (setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof unlocked) == 0) return;
+  SetReceiveBuffer(fd, kLargeBuffer);  // Linux before 5.14
+}
+
+// The connection is over for both ends, and what the socket has received is dropped. shutdown() would let gRPC read on.
+void Reset(int fd) {
+  sockaddr nowhere{};
+  nowhere.sa_family = AF_UNSPEC;
+  if (connect(fd, &nowhere, sizeof nowhere) != 0) shutdown(fd, SHUT_RDWR);
+}
+
+// What the socket has received since it was opened; none if it is not this connection any more.
+std::optional<uint64_t> ReceivedBy(int fd, const std::string& peer) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || PeerKeyOf(fd) != peer) return std::nullopt;
+  return info.tcpi_bytes_received;
+}
+
+}  // namespace
+
+std::string PeerKey(std::string_view peer) {
+  if (peer.starts_with("ipv4:") || peer.starts_with("ipv6:")) peer.remove_prefix(5);
+  std::string text =
+      absl::StrReplaceAll(std::string(peer), {{"%5B", ""}, {"%5D", ""}, {"%25", "%"}, {"[", ""}, {"]", ""}});
+  const size_t zone = text.find('%'), port = text.rfind(':');
+  if (zone != std::string::npos && port != std::string::npos && zone < port) text.erase(zone, port - zone);
+  return text;
+}
+
+std::string PeerKeyOf(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+    return absl::StrCat(text, ":", ntohs(v4.sin_port));
+  }
+  if (address.ss_family != AF_INET6) return "";
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr))
+    inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text, sizeof text);
+  else
+    inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+  return absl::StrCat(text, ":", ntohs(v6.sin6_port));
+}
+
+bool Connections::Add(int fd) {
+  std::string peer = PeerKeyOf(fd);
+  if (peer.empty()) return false;
+  SetReceiveBuffer(fd, kStrangerBuffer);
+  auto added = std::make_shared<Connection>();
+  added->fd_ = fd;
+  added->peer_ = peer;
+  added->since_ = std::chrono::steady_clock::now();
+  base::MutexLock lock(mu_);
+  connections_[std::move(peer)] = std::move(added);
+  const Connection* oldest = nullptr;
+  size_t strangers = 0;
+  for (const auto& [key, connection] : connections_) {
+    if (connection->kind() == Connection::Kind::kMember) continue;
+    ++strangers;
+    if (oldest == nullptr || connection->since_ < oldest->since_) oldest = connection.get();
+  }
+  if (strangers > limits_.strangers) CloseLocked(*oldest, "too many connections of strangers");
+  return true;
+}
+
+std::shared_ptr<Connection> Connections::Find(std::string_view peer) const {
+  const std::string key = PeerKey(peer);
+  base::MutexLock lock(mu_);
+  const auto found = connections_.find(key);
+  return found == connections_.end() ? nullptr : found->second;
+}
+
+void Connections::Join(Connection& connection) {
+  if (!connection.member_.exchange(true, std::memory_order_relaxed)) Grow(connection);
+}
+
+void Connections::BeginRequest(Connection& connection) {
+  connection.requests_.fetch_add(1, std::memory_order_relaxed);
+  Grow(connection);
+}
+
+void Connections::Grow(Connection& connection) {
+  if (connection.grown_.exchange(true, std::memory_order_relaxed)) return;
+  base::MutexLock lock(mu_);
+  const int copy = dup(connection.fd_);
+  if (copy < 0) return;
+  if (PeerKeyOf(copy) == connection.peer_) LetGrow(copy);
+  close(copy);
+}
+
+void Connections::Strike(const Connection& connection) {
+  base::MutexLock lock(mu_);
+  const auto found = connections_.find(connection.peer_);
+  if (found == connections_.end() || found->second.get() != &connection) return;
+  Connection& struck = *found->second;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - struck.struck_ > limits_.window) {
+    struck.struck_ = now;
+    struck.strikes_ = 0;
+  }
+  if (++struck.strikes_ >= limits_.strikes) CloseLocked(struck, "too many calls that were refused or cancelled");
+}
+
+// gRPC sees that the conversation is over, and closes the descriptor.
+void Connections::CloseLocked(const Connection& connection, const char* why) {
+  const std::string peer = connection.peer_;
+  const int copy = dup(connection.fd_);
+  if (copy >= 0) {
+    if (PeerKeyOf(copy) == peer) Reset(copy);
+    close(copy);
+  }
+  connections_.erase(peer);
+  closed_.fetch_add(1, std::memory_order_relaxed);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < quiet_until_) {
+    ++unsaid_;
+    return;
+  }
+  LOG(WARNING) << "closed a connection from " << peer << ": " << why
+               << (unsaid_ > 0 ? absl::StrCat(" (and ", unsaid_, " more since the last line)") : "");
+  quiet_until_ = now + kQuietLog;
+  unsaid_ = 0;
+}
+
+std::optional<std::chrono::milliseconds> Connections::Look(std::chrono::steady_clock::time_point now) {
+  base::MutexLock lock(mu_);
+  if (now < next_) return std::chrono::ceil<std::chrono::milliseconds>(next_ - now);
+  next_ = now + kStrangerLook;
+  const bool members = now >= members_next_;
+  if (members) members_next_ = now + kMemberLook;
+  std::vector<std::shared_ptr<Connection>> gone, greedy, strangers_now;
+  uint64_t strangers_bytes = 0;
+  bool strangers = false;
+  for (const auto& [peer, connection] : connections_) {
+    const bool stranger = connection->kind() == Connection::Kind::kStranger;
+    strangers |= stranger;
+    if (!stranger && !members) continue;
+    const auto received = ReceivedBy(connection->fd_, peer);
+    if (!received.has_value()) {
+      gone.push_back(connection);
+      continue;
+    }
+    connection->bytes_ = *received;
+    const uint64_t served = connection->served_.load(std::memory_order_relaxed);
+    if (stranger) {
+      strangers_bytes += *received;
+      strangers_now.push_back(connection);
+      const bool reads = connection->requests_.load(std::memory_order_relaxed) > 0;
+      if (*received > limits_.stranger_bytes + kBytesACall * served + (reads ? limits_.request_bytes : 0))
+        greedy.push_back(connection);
+      connection->base_ = *received;
+    } else if (served != connection->served_then_) {
+      connection->base_ = *received;
+    } else if (*received - connection->base_ > limits_.member_bytes) {
+      greedy.push_back(connection);
+    }
+    connection->served_then_ = served;
+  }
+  for (const auto& connection : gone) connections_.erase(connection->peer_);
+  if (greedy.empty() && strangers_bytes > limits_.strangers_bytes) {
+    std::sort(strangers_now.begin(), strangers_now.end(),
+              [](const auto& a, const auto& b) { return a->bytes_ > b->bytes_; });
+    for (size_t i = 0; i < strangers_now.size() && strangers_bytes > limits_.strangers_bytes; ++i) {
+      strangers_bytes -= strangers_now[i]->bytes_;
+      greedy.push_back(strangers_now[i]);
+    }
+  }
+  for (const auto& connection : greedy) CloseLocked(*connection, "it sent too much that is no call of a worker");
+  if (strangers) return kStrangerLook;
+  if (!connections_.empty()) return kMemberLook;
+  return std::nullopt;
+}
+
+size_t Connections::size() const {
+  base::MutexLock lock(mu_);
+  return connections_.size();
+}
+
+}  // namespace regatta::wire

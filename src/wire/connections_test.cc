@@ -1,0 +1,179 @@
+#include "wire/connections.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <list>
+#include <string>
+
+namespace regatta::wire {
+namespace {
+
+// Both ends of a connection over loopback.
+struct Pair {
+  Pair() {
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(listener, 1), 0);
+    EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    client = socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_EQ(connect(client, reinterpret_cast<sockaddr*>(&address), size), 0);
+    server = accept(listener, nullptr, nullptr);
+    close(listener);
+  }
+  Pair(const Pair&) = delete;
+  ~Pair() {
+    close(client);
+    close(server);
+  }
+  std::string peer() const { return "ipv4:" + PeerKeyOf(server); }
+  // The server's end reads what it is sent.
+  void Send(size_t bytes) const {
+    std::string data(4096, 'x'), got(4096, '\0');
+    for (size_t sent = 0; sent < bytes; sent += data.size()) {
+      ASSERT_EQ(send(client, data.data(), data.size(), MSG_NOSIGNAL), static_cast<ssize_t>(data.size()));
+      ASSERT_EQ(recv(server, got.data(), got.size(), MSG_WAITALL), static_cast<ssize_t>(got.size()));
+    }
+  }
+  bool open() const { return !PeerKeyOf(server).empty(); }
+
+  int client = -1, server = -1;
+};
+
+// A second after the last look.
+class Watcher {
+ public:
+  explicit Watcher(Connections& connections) : connections_(connections) {}
+  void Look() { connections_.Look(now_ += std::chrono::seconds(1)); }
+
+ private:
+  Connections& connections_;
+  std::chrono::steady_clock::time_point now_ = std::chrono::steady_clock::now();
+};
+
+TEST(Connections, APeerIsNamedAsGrpcNamesIt) {
+  EXPECT_EQ(PeerKey("ipv4:127.0.0.1:4242"), "127.0.0.1:4242");
+  EXPECT_EQ(PeerKey("ipv6:%5B::1%5D:4242"), "::1:4242");
+  EXPECT_EQ(PeerKey("ipv6:[fe80::1%25eth0]:4242"), "fe80::1:4242");
+}
+
+TEST(Connections, CallsThatAreRefusedAgainAndAgainCloseTheirConnection) {
+  Connections connections({.strikes = 3});
+  Pair bad, good;
+  ASSERT_TRUE(connections.Add(bad.server));
+  ASSERT_TRUE(connections.Add(good.server));
+  const auto connection = connections.Find(bad.peer());
+  ASSERT_NE(connection, nullptr);
+  for (int i = 0; i < 2; ++i) connections.Strike(*connection);
+  EXPECT_TRUE(bad.open());
+  connections.Strike(*connection);
+  EXPECT_FALSE(bad.open());
+  EXPECT_TRUE(good.open());
+  EXPECT_EQ(connections.Find(bad.peer()), nullptr);
+  connections.Strike(*connection);  // calls of it that were under way
+  EXPECT_EQ(connections.size(), 1u);
+}
+
+TEST(Connections, AStrangerSendsSoManyBytesAndAWorkerMore) {
+  Connections connections({.stranger_bytes = 16 << 10});
+  Watcher watcher(connections);
+  Pair stranger, worker, asks;
+  for (const Pair* pair : {&stranger, &worker, &asks}) ASSERT_TRUE(connections.Add(pair->server));
+  connections.Join(*connections.Find(worker.peer()));
+  for (int i = 0; i < 10; ++i) connections.Find(asks.peer())->Served();
+  for (const Pair* pair : {&stranger, &worker, &asks}) pair->Send(32 << 10);
+  watcher.Look();
+  EXPECT_FALSE(stranger.open());
+  EXPECT_TRUE(worker.open());
+  EXPECT_TRUE(asks.open());
+  EXPECT_EQ(connections.closed(), 1u);
+}
+
+TEST(Connections, ALargeRequestThatIsReadMayBeSent) {
+  Connections connections({.stranger_bytes = 16 << 10, .request_bytes = 64 << 10});
+  Watcher watcher(connections);
+  Pair pair;
+  ASSERT_TRUE(connections.Add(pair.server));
+  const auto connection = connections.Find(pair.peer());
+  connections.BeginRequest(*connection);
+  pair.Send(32 << 10);
+  watcher.Look();
+  EXPECT_TRUE(pair.open());
+  connection->EndRequest();
+  watcher.Look();
+  EXPECT_FALSE(pair.open());
+}
+
+TEST(Connections, StrangersTogetherSendSoManyBytes) {
+  Connections connections({.stranger_bytes = 64 << 10, .strangers_bytes = 40 << 10});
+  Watcher watcher(connections);
+  Pair little, much;
+  ASSERT_TRUE(connections.Add(little.server));
+  ASSERT_TRUE(connections.Add(much.server));
+  little.Send(16 << 10);
+  much.Send(32 << 10);
+  watcher.Look();
+  EXPECT_TRUE(little.open());
+  EXPECT_FALSE(much.open());
+}
+
+TEST(Connections, AWorkersConnectionThatIsNotServedSendsSoManyBytes) {
+  Connections connections({.member_bytes = 16 << 10});
+  Watcher watcher(connections);
+  Pair idle, busy;
+  for (const Pair* pair : {&idle, &busy}) {
+    ASSERT_TRUE(connections.Add(pair->server));
+    connections.Join(*connections.Find(pair->peer()));
+  }
+  watcher.Look();
+  idle.Send(32 << 10);
+  busy.Send(32 << 10);
+  connections.Find(busy.peer())->Served();
+  watcher.Look();
+  EXPECT_FALSE(idle.open());
+  EXPECT_TRUE(busy.open());
+}
+
+TEST(Connections, OneStrangerTooManyClosesTheOldest) {
+  Connections connections({.strangers = 2});
+  std::list<Pair> pairs(4);
+  for (const Pair& pair : pairs) {
+    ASSERT_TRUE(connections.Add(pair.server));
+    if (&pair == &pairs.front()) connections.Join(*connections.Find(pair.peer()));
+  }
+  auto pair = pairs.begin();
+  EXPECT_TRUE(pair->open()) << "a worker's";
+  EXPECT_FALSE((++pair)->open());
+  EXPECT_TRUE((++pair)->open());
+  EXPECT_TRUE((++pair)->open());
+}
+
+TEST(Connections, OneThatIsGoneIsForgotten) {
+  Connections connections;
+  Watcher watcher(connections);
+  {
+    Pair pair;
+    ASSERT_TRUE(connections.Add(pair.server));
+  }
+  Pair other;  // perhaps by the same descriptor
+  watcher.Look();
+  EXPECT_EQ(connections.size(), 0u);
+  EXPECT_TRUE(other.open());
+}
+
+TEST(Connections, FewLanesOfAConnectionAreGreetedAtOnce) {
+  Connection connection;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(connection.MayGreet());
+  EXPECT_FALSE(connection.MayGreet());
+  connection.Greeted();
+  EXPECT_TRUE(connection.MayGreet());
+}
+
+}  // namespace
+}  // namespace regatta::wire

@@ -1,0 +1,45 @@
+// The sockets that a server listens on, and the thread that accepts connections and watches them (connections.h).
+// gRPC's own stops listening for good when the process has no descriptor left; this one waits until there is one again.
+// Thread-safety: Bind, Start and Stop belong to the owner.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "wire/connections.h"
+
+namespace regatta::wire {
+
+class Listener {
+ public:
+  explicit Listener(Connections& connections) : connections_(connections) {}
+  ~Listener() { Stop(); }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // Listens on host:port and gives the port, which it chooses if that is 0. A wildcard is of both families. Connections
+  // wait until Start.
+  absl::StatusOr<int> Bind(const std::string& endpoint);
+  // From now on every connection is handed to `accepted`, which owns the descriptor; fewer of them while `busy`. In a
+  // thread of its own.
+  absl::Status Start(std::function<void(int fd)> accepted, std::function<bool()> busy);
+  // Accepts no more, and closes the sockets.
+  void Stop();
+
+ private:
+  void Watch();
+  // Whether there may be more to accept.
+  bool AcceptOne(int socket);
+
+  Connections& connections_;
+  std::function<void(int fd)> accepted_;
+  std::function<bool()> busy_;
+  std::vector<int> sockets_;
+  int wake_ = -1;  // an eventfd: Stop
+  std::thread thread_;
+};
+
+}  // namespace regatta::wire

@@ -1,0 +1,470 @@
+#!/usr/bin/env python3
+"""Attacks a parameter server while it serves a job, and says what became of both.
+
+    tests/fault/attack.py                            every attack, in the clear and with TLS, 5 s each
+    tests/fault/attack.py reset_verb --seconds 15    one of them, for longer
+    tests/fault/attack.py --bin other/build/bin      the same against other programs
+
+A stranger's attack comes with TLS by the job's certificate and without a token; a worker's with its token.
+"""
+import argparse
+import functools
+import multiprocessing
+import os
+import pathlib
+import re
+import socket
+import ssl
+import struct
+import sys
+import threading
+import time
+import zlib
+from dataclasses import dataclass
+
+if __name__ == "__main__" and "--bin" in sys.argv:  # before ground.py looks for the programs
+    os.environ["REGATTA_BIN"] = str(pathlib.Path(sys.argv[sys.argv.index("--bin") + 1]).resolve())
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from ground import Fault, Ground  # noqa: E402
+from handmade import (CONTINUATION, END_HEADERS, HEADERS, HEALTH, PING, RST_STREAM, SERVICE, Access, Gone, Http2,  # noqa: E402
+                      Worker, await_true, grpc_message, hpack_int, http2_frame)
+from trials import Job  # noqa: E402
+
+ALLOWED = 256 << 20  # bytes above idle
+
+
+@dataclass
+class Target:
+    """What an attacker knows: where the server is, and how to come in."""
+    endpoint: str
+    stranger: Access
+    worker: Access
+    seconds: float
+
+    def again(self, attack):
+        """Until the time is over: `attack` gets a connection, and another when the server has closed it."""
+        end = time.monotonic() + self.seconds
+        while time.monotonic() < end:
+            try:
+                attack(end)
+            except Gone:
+                time.sleep(0.001)
+
+    def member(self, rank=0):
+        """By the identity of the job's own ledger."""
+        return Worker(self.endpoint, rank, 1000 + rank, self.worker)
+
+
+# ---- strangers ----
+
+def reset_flood(path):
+    def attack(target):
+        def flood(end):
+            http2 = Http2(target.endpoint, target.stranger)
+            block, reset = http2.head(path), struct.pack(">I", 8)
+            stream = 1
+            while time.monotonic() < end:
+                batch = b""
+                for _ in range(100):
+                    batch += http2_frame(HEADERS, END_HEADERS, stream, block) + http2_frame(RST_STREAM, 0, stream, reset)
+                    stream += 2
+                http2.send(batch)
+        target.again(flood)
+    attack.__doc__ = f"rapid reset: HEADERS and RST_STREAM of {path or 'no path'}, as fast as it goes"
+    return attack
+
+
+def header_block(target):
+    """a header block of 115 MiB: one value, by CONTINUATION"""
+    def flood(end):
+        http2 = Http2(target.endpoint, target.stranger)
+        size = 115 << 20
+        http2.send(http2_frame(HEADERS, 0, 1, http2.head(SERVICE + "Status") + b"\x00\x01x" + hpack_int(size, 7)))
+        piece = http2_frame(CONTINUATION, 0, 1, bytes(16384)) * 64
+        for _ in range(size // (16384 * 64)):
+            http2.send(piece)
+            if time.monotonic() > end:
+                return
+        http2.step()
+    target.again(flood)
+
+
+def header_blocks(target):
+    """four connections, each with a header block after a call that was served"""
+    def flood(end):
+        http2s = [Http2(target.endpoint, target.stranger) for _ in range(4)]
+        for http2 in http2s:
+            http2.call(HEALTH, b"")
+            http2.send(http2_frame(HEADERS, 0, 3, http2.head(SERVICE + "Status") + b"\x00\x01x" + hpack_int(1 << 28, 7)))
+        piece = http2_frame(CONTINUATION, 0, 3, bytes(16384)) * 16
+        while time.monotonic() < end:
+            for http2 in http2s:
+                http2.send(piece)
+    target.again(flood)
+
+
+@functools.cache
+def zeros(mebibytes):
+    """So many of them, compressed by gzip."""
+    piece, crc = bytes(1 << 20), 0
+    for _ in range(mebibytes):
+        crc = zlib.crc32(piece, crc)
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = deflate.compress(piece) + deflate.flush(zlib.Z_FULL_FLUSH)
+    return (b"\x1f\x8b\x08" + bytes(6) + b"\x03" + block * mebibytes + b"\x03\x00" +
+            struct.pack("<II", crc, mebibytes << 20))
+
+
+def bomb(target, verb):
+    def flood(end):
+        http2 = Http2(target.endpoint, target.worker)
+        while time.monotonic() < end:
+            stream = http2.open(SERVICE + verb, ("grpc-encoding", "gzip"))
+            http2.write(stream, grpc_message(zeros(400), True), end=True)
+            http2.end(stream)
+    target.again(flood)
+
+
+def gzip_bomb(target):
+    """400 MiB of zeros, compressed, as a request of Connect; by a worker, so that it is read"""
+    bomb(target, "Connect")
+
+
+def gzip_lane(target):
+    """the same as a lane's first frame"""
+    bomb(target, "Lane")
+
+
+def unread_data(target):
+    """bytes of 60 requests that never end, on each of four connections"""
+    def flood(end):
+        http2s = [Http2(target.endpoint, target.stranger) for _ in range(4)]
+        streams = [(http2, http2.open(SERVICE + verb)) for http2 in http2s for verb in ("Connect", "Lane") * 30]
+        for http2, stream in streams:
+            http2.write(stream, struct.pack(">BI", 0, 60 << 20))
+        while time.monotonic() < end:
+            for http2, stream in streams:
+                if http2.windows[0] > 1 << 16 and http2.windows[stream] > 1 << 16:
+                    http2.write(stream, bytes(1 << 16))
+                http2.drain()
+    target.again(flood)
+
+
+def silent_calls(target):
+    """calls that send no request, 60 on each of 40 connections"""
+    def flood(end):
+        http2s = [Http2(target.endpoint, target.stranger) for _ in range(40)]
+        for http2 in http2s:
+            for _ in range(60):
+                http2.open(SERVICE + "Connect")
+        while time.monotonic() < end:
+            time.sleep(0.05)
+            for http2 in http2s:
+                http2.send(http2_frame(PING, 0, 0, bytes(8)))
+    target.again(flood)
+
+
+def silent_lanes(target):
+    """lanes that say nothing: 60 on each of 20 connections, opened again when they are closed"""
+    def flood(end):
+        http2s = [Http2(target.endpoint, target.stranger) for _ in range(20)]
+        while time.monotonic() < end:
+            for http2 in http2s:
+                for _ in range(3):
+                    http2.open(SERVICE + "Lane")
+            time.sleep(0.02)
+    target.again(flood)
+
+
+def many_lanes(target):
+    """lanes that say nothing, one on each of 300 connections"""
+    def flood(end):
+        http2s = []
+        while time.monotonic() < end:
+            try:
+                http2s.append(Http2(target.endpoint, target.stranger))
+                http2s[-1].open(SERVICE + "Lane")
+            except Gone:
+                pass
+            if len(http2s) > 300:
+                http2s.pop(0).close()
+    target.again(flood)
+
+
+def connections(target):
+    """connections that say nothing, ever more of them"""
+    host, port = target.endpoint.rsplit(":", 1)
+    held, end = [], time.monotonic() + target.seconds
+    while time.monotonic() < end:
+        try:
+            held.append(socket.create_connection((host, int(port)), 5))
+        except OSError:
+            time.sleep(0.01)
+        if len(held) > 4000:
+            held.pop(0).close()
+
+
+def pings(target):
+    """PING frames"""
+    def flood(end):
+        http2 = Http2(target.endpoint, target.stranger)
+        batch = http2_frame(PING, 0, 0, bytes(8)) * 500
+        http2.sock.setblocking(False)
+        while time.monotonic() < end:
+            try:
+                http2.sock.send(batch)
+            except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+                time.sleep(0.001)
+            except OSError as error:
+                raise Gone(str(error)) from None
+    target.again(flood)
+
+
+def status_calls(target):
+    """calls of Status and the health service, 60 at once on each of three connections"""
+    def flood(end):
+        http2s = [Http2(target.endpoint, target.stranger) for _ in range(3)]
+        while time.monotonic() < end:
+            waiting = []
+            for http2 in http2s:
+                for i in range(60):
+                    stream = http2.open(SERVICE + "Status" if i % 2 else HEALTH)
+                    http2.write(stream, grpc_message(b""), end=True)
+                    waiting.append((http2, stream))
+            for http2, stream in waiting:
+                http2.end(stream)
+    target.again(flood)
+
+
+# ---- one bad worker, with its token ----
+
+def waiting_calls(target):
+    """480 all-gather calls of one worker that wait"""
+    def flood(end):
+        workers = [target.member() for _ in range(8)]
+        for i, worker in enumerate(workers):
+            for j in range(60):
+                stream = worker.control.open(SERVICE + "Gather")
+                worker.control.write(stream, grpc_message(worker.gather_request(f"w{i}.{j}")), end=True)
+        while time.monotonic() < end:
+            time.sleep(0.1)
+            for worker in workers:
+                worker.heartbeat()
+    target.again(flood)
+
+
+def gather_cancelled(target):
+    """all-gather payloads of 7 and of 31 MiB, cancelled when they are there, under ever new names"""
+    def flood(end):
+        worker, i = target.member(), 0
+        while time.monotonic() < end:
+            for size in (7 << 20, 31 << 20):
+                i += 1
+                stream = worker.control.open(SERVICE + "Gather")
+                worker.control.write(stream, grpc_message(worker.gather_request(f"c{i}", bytes(size))), end=True)
+                worker.heartbeat()
+                if worker.control.status(stream) is None:
+                    worker.control.cancel(stream)
+    target.again(flood)
+
+
+def gather_timeout(target):
+    """all-gather payloads of 30 MiB that time out after 10 ms, under ever new names"""
+    def flood(end):
+        worker, i = target.member(), 0
+        while time.monotonic() < end:
+            i += 1
+            worker.gather(f"t{i}", bytes(30 << 20), timeout=0.01)
+    target.again(flood)
+
+
+STRANGERS = {"reset_verb": reset_flood(SERVICE + "Heartbeat"), "reset_lane": reset_flood(SERVICE + "Lane"),
+             "reset_unknown": reset_flood("/some.Other/Call"), "reset_health": reset_flood(HEALTH),
+             "header_block": header_block, "header_blocks": header_blocks, "unread_data": unread_data,
+             "silent_calls": silent_calls, "silent_lanes": silent_lanes, "many_lanes": many_lanes,
+             "connections": connections, "pings": pings, "status_calls": status_calls}
+WORKERS = {"gzip_bomb": gzip_bomb, "gzip_lane": gzip_lane, "waiting_calls": waiting_calls,
+           "gather_cancelled": gather_cancelled, "gather_timeout": gather_timeout}
+ATTACKS = STRANGERS | WORKERS
+
+
+# ---- what becomes of the server ----
+
+class Watch:
+    """The server's threads and memory, and how long a worker's heartbeat and a new lane's HELLO take meanwhile."""
+
+    def __init__(self, server, access):
+        self.server, self.access = server, access
+        self.threads = 0
+        self.heartbeat = self.hello = 0.0
+        self.over = threading.Event()
+        pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")  # the peak begins here
+        self.idle = self.memory("VmRSS")
+        self.running = [threading.Thread(target=body) for body in (self.look, self.beat, self.greet)]
+        for thread in self.running:
+            thread.start()
+
+    @property
+    def pid(self):
+        return self.server.process.popen.pid
+
+    def memory(self, name):
+        try:
+            status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        except OSError:
+            return 0
+        found = re.search(rf"{name}:\s+(\d+)", status)
+        return int(found[1]) << 10 if found else 0
+
+    def look(self):
+        self.peak = self.idle
+        while not self.over.wait(0.02):
+            try:
+                self.threads = max(self.threads, len(os.listdir(f"/proc/{self.pid}/task")))
+            except OSError:
+                return
+            self.peak = max(self.peak, self.memory("VmHWM"))
+
+    def beat(self):
+        worker = None
+        while not self.over.is_set():
+            begin = time.monotonic()
+            try:
+                worker = worker or Worker(self.server.endpoint, 1, 1001, self.access, timeout=60)
+                worker.heartbeat()
+            except Gone:
+                worker = None
+                continue
+            finally:
+                self.heartbeat = max(self.heartbeat, time.monotonic() - begin)
+            self.over.wait(0.05)
+
+    def greet(self):
+        """A lane that is closed is tried again: what counts is when a worker is in."""
+        while not self.over.is_set():
+            begin = time.monotonic()
+            while not self.over.is_set():
+                try:
+                    worker = Worker.__new__(Worker)
+                    worker.endpoint, worker.access, worker.timeout = self.server.endpoint, self.access, 30
+                    worker.id = b"\x08\x01\x10\xe9\x07"  # rank 1, incarnation 1001
+                    lane = worker.lane(0)
+                    lane.close()
+                    if lane.hello[0] == 0:
+                        break
+                except Gone:
+                    pass
+                time.sleep(0.02)
+            self.hello = max(self.hello, time.monotonic() - begin)
+            self.over.wait(0.3)
+
+    def end(self):
+        self.over.set()
+        for thread in self.running:
+            thread.join()
+
+
+@dataclass
+class Outcome:
+    attack: str
+    tls: bool
+    alive: bool = True
+    well: str = "yes"  # how the job ended
+    heartbeat: float = 0
+    hello: float = 0
+    threads: int = 0
+    above: int = 0  # bytes
+    exact: bool = False
+    log: str = ""
+
+    def good(self):
+        return self.alive and self.well == "yes" and self.exact and self.above <= ALLOWED
+
+    def row(self):
+        yes = {True: "yes", False: "NO"}
+        return (f"{self.attack:17} {'TLS' if self.tls else 'clear':6} {yes[self.alive]:6} {self.well:8} "
+                f"{1000 * self.heartbeat:9.0f} {1000 * self.hello:9.0f} {self.threads:8} {self.above / (1 << 20):10.0f}  "
+                f"{yes[self.exact]}")
+
+
+TITLE = (f"{'attack':17} {'':6} {'alive':6} {'job well':8} {'beat ms':>9} {'HELLO ms':>9} {'threads':>8} "
+         f"{'MiB above':>10}  data exact")
+
+
+def room(target):
+    """Whether the server has given back what the attacker's calls held: the job's own go on where there is room."""
+    try:
+        worker = target.member()
+        code = worker.gather("room", timeout=0.01)[0]
+        worker.close()
+        return code != 8
+    except Gone:
+        return False
+
+
+def attack(job, name, target):
+    """One attack on a running job: what was seen meanwhile."""
+    server = job.servers[0]
+    seen = Outcome(name, target.stranger.folder is not None)
+    watch = Watch(server, target.worker)
+    attacker = multiprocessing.get_context("fork").Process(target=ATTACKS[name], args=(target,), daemon=True)
+    attacker.start()
+    attacker.join(target.seconds + 20)
+    if attacker.is_alive():
+        attacker.kill()
+    watch.end()
+    if server.process.running():
+        await_true(lambda: room(target), 10)
+    seen.alive = server.process.running() or server.process.popen.returncode == 0
+    seen.heartbeat, seen.hello, seen.threads = watch.heartbeat, watch.hello, watch.threads
+    seen.above = watch.peak - watch.idle
+    return seen
+
+
+def run(names, tls, seconds):
+    """Attacks, one after the other, on a job of two ledgers, whose rows are counted at the end: each must have the value
+    that it has in an undisturbed job."""
+    with Ground() as ground:
+        if tls:
+            ground.make_credentials()
+        creds = ground.folder / "creds" if tls else None
+        job = Job(ground, 1, 2, ledger=("--pause", 0.003, "--keys", 8, "--wait", 20))
+        server = job.servers[0]
+        job.begins()
+        target = Target(server.endpoint, Access(creds), Access(creds, "admin_token"), seconds)
+        outcomes = [attack(job, name, target) for name in names]
+        try:
+            job.stop()
+            count = job.ends(60)
+            exact, well, log = count["pushes"] > 0 and count["extra"] == 0, "yes", ""
+        except Fault as fault:
+            exact, well, log = False, "NO", str(fault)
+        for outcome in outcomes:
+            outcome.exact, outcome.well, outcome.log = exact, well, log
+    return outcomes
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("attacks", nargs="*", metavar="attack", help=", ".join(ATTACKS))
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--bin", help="the programs' folder; build/bin otherwise")
+    parser.add_argument("--tls", choices=["no", "yes", "both"], default="both")
+    parser.add_argument("--log", action="store_true", help="why a job did not end well")
+    args = parser.parse_args()
+    if unknown := set(args.attacks) - set(ATTACKS):
+        parser.error(f"no attack: {', '.join(sorted(unknown))}")
+    print(TITLE, flush=True)
+    bad = 0
+    for name in args.attacks or ATTACKS:
+        for tls in {"no": [False], "yes": [True], "both": [False, True]}[args.tls]:
+            outcome = run([name], tls, args.seconds)[0]
+            bad += not outcome.good()
+            print(outcome.row(), flush=True)
+            if args.log and outcome.log:
+                print(outcome.log)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
