@@ -1,6 +1,7 @@
 #include "wire/call_front.h"
 
 #include <glog/logging.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/codegen/rpc_service_method.h>
 
@@ -108,7 +109,7 @@ class CallFront::ControlCall {
   void Cancel() { context_.TryCancel(); }
 
  private:
-  enum class State : uint8_t { kAwaited, kReading, kFinishing };
+  enum class State : uint8_t { kAwaited, kReading, kServed, kFinishing };
   struct Step final : Event {
     explicit Step(ControlCall& call) : call_(call) {}
     void Happen(bool ok) override { call_.Move(ok); }
@@ -138,6 +139,10 @@ class CallFront::ControlCall {
         state_ = State::kFinishing;
         finished_ = true;
         return DeleteIfDone();
+      case State::kServed:
+        if (served_.ok()) return Reply(reply_);
+        state_ = State::kFinishing;
+        return stream_.Finish(served_, &step_);
       case State::kFinishing:
         finished_ = true;
         return DeleteIfDone();
@@ -181,16 +186,14 @@ class CallFront::ControlCall {
     if (!(front_.*verb_->threads).Run([this] { Serve(); })) Refuse(Full(verb_->name));
   }
 
-  // In a thread of the verb's.
+  // In a thread of the verb's. The front's thread answers: gRPC's operations belong to one thread.
   void Serve() {
-    grpc::ByteBuffer reply;
-    const grpc::Status status = verb_->serve(front_.service_, &context_, &request_, &reply);
+    served_ = verb_->serve(front_.service_, &context_, &request_, &reply_);
     request_.Clear();
     connection_->Served();
-    if (status.ok() && verb_->proof == Verb::Proof::kMember) front_.connections_.Join(*connection_);
-    if (status.ok()) return Reply(reply);
-    state_ = State::kFinishing;
-    stream_.Finish(status, &step_);
+    if (served_.ok() && verb_->proof == Verb::Proof::kMember) front_.connections_.Join(*connection_);
+    state_ = State::kServed;
+    wake_.Set(front_.queue_.get(), std::chrono::system_clock::now(), &step_);
   }
 
   void Reply(const grpc::ByteBuffer& reply) {
@@ -215,7 +218,9 @@ class CallFront::ControlCall {
   std::shared_ptr<Connection> connection_;  // null: it was closed
   std::chrono::steady_clock::time_point since_;
   std::list<ControlCall*>::iterator place_;  // in unread_
-  grpc::ByteBuffer request_;
+  grpc::ByteBuffer request_, reply_;
+  grpc::Status served_;
+  grpc::Alarm wake_;  // of the front's thread: it is served
 };
 
 // A lane that may come. Deletes itself.

@@ -19,7 +19,7 @@ namespace regatta::wire {
 namespace {
 
 constexpr int kBacklog = 4096;
-constexpr int kAcceptedAtOnce = 16;              // then the connections are looked at
+constexpr int kAcceptedAtOnce = 16;              // of a socket
 constexpr int kBusyMillis = 2, kBusyLooks = 10;  // then one is accepted nevertheless
 constexpr std::chrono::milliseconds kPause(20);  // when there is no descriptor left
 constexpr int kSilenceMillis = 20'000;           // of a peer that does not acknowledge what it was sent
@@ -112,16 +112,23 @@ absl::Status Listener::Start(std::function<void(int fd)> accepted, std::function
   busy_ = std::move(busy);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_ < 0) return absl::FailedPreconditionError(absl::StrCat("cannot listen: ", strerror(errno)));
-  thread_ = std::thread([this] { Watch(); });
+  accepts_ = std::thread([this] { Accept(); });
+  watches_ = std::thread([this] { Watch(); });
   return absl::OkStatus();
 }
 
 void Listener::Stop() {
-  if (thread_.joinable()) {
+  if (accepts_.joinable()) {
     const uint64_t one = 1;
     PCHECK(write(wake_, &one, sizeof one) == sizeof one);
-    thread_.join();
+    accepts_.join();
     close(wake_);
+    {
+      base::MutexLock lock(mu_);
+      stopping_ = true;
+      changed_.NotifyAll();
+    }
+    watches_.join();
   }
   for (const int fd : sockets_) close(fd);
   sockets_.clear();
@@ -137,21 +144,40 @@ bool Listener::AcceptOne(int socket) {
     }
     return errno == EINTR || errno == ECONNABORTED;
   }
-  if (connections_.Add(fd))
-    accepted_(fd);
-  else
+  if (!connections_.Add(fd)) {
     close(fd);
+    return true;
+  }
+  {
+    base::MutexLock lock(mu_);
+    ++added_;
+    changed_.NotifyAll();
+  }
+  accepted_(fd);
   return true;
 }
 
 void Listener::Watch() {
+  base::MutexLock lock(mu_);
+  while (!stopping_) {
+    const uint64_t added = added_;
+    mu_.unlock();
+    const auto next = connections_.Look();
+    mu_.lock();
+    if (next.has_value())
+      changed_.WaitFor(mu_, *next);
+    else
+      while (!stopping_ && added == added_) changed_.Wait(mu_);
+  }
+}
+
+void Listener::Accept() {
   std::vector<pollfd> polled;
   for (const int fd : sockets_) polled.push_back({fd, POLLIN, 0});
   polled.push_back({wake_, POLLIN, 0});
   int waited = 0;
   while (true) {
-    const auto next = connections_.Look();
-    poll(polled.data(), polled.size(), next.has_value() ? static_cast<int>(next->count()) : -1);
+    poll(polled.data(), polled.size(), -1);
     if (polled.back().revents != 0) return;
     // What has been accepted is looked at first: a flood of connections is as fast as this server, and no faster.
     const bool busy = busy_();

@@ -1,5 +1,6 @@
-// The sockets that a server listens on, and the thread that accepts connections and watches them (connections.h).
-// gRPC's own stops listening for good when the process has no descriptor left; this one waits until there is one again.
+// The sockets that a server listens on, the thread that accepts connections and the one that watches them
+// (connections.h): gRPC may read a connection in the thread that hands it over, for as long as the peer sends. gRPC's
+// own listener stops for good when the process has no descriptor left; this one waits until there is one again.
 // Thread-safety: Bind, Start and Stop belong to the owner.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "wire/connections.h"
 
@@ -30,6 +32,7 @@ class Listener {
   void Stop();
 
  private:
+  void Accept();
   void Watch();
   // Whether there may be more to accept.
   bool AcceptOne(int socket);
@@ -39,7 +42,12 @@ class Listener {
   std::function<bool()> busy_;
   std::vector<int> sockets_;
   int wake_ = -1;  // an eventfd: Stop
-  std::thread thread_;
+  std::thread accepts_;
+  std::thread watches_;
+  base::Mutex mu_;
+  base::CondVar changed_;
+  uint64_t added_ ABSL_GUARDED_BY(mu_) = 0;  // connections
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace regatta::wire
