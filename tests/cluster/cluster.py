@@ -1,22 +1,16 @@
 """Processes of a job that a test starts role by role, as a user's scripts do."""
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
+from ports import free_port  # noqa: E402,F401
 from program import BIN, MULTISLOT, SAMPLE, SLOWNESS, ProgramTest, main  # noqa: E402,F401
 
 PATIENCE = 60 * SLOWNESS  # seconds; a bound, not a pause
 SLOW = {"REGATTA_FAILPOINTS": "push.lane=slow"}  # for jobs that are there to be disturbed: they leave others the cores
-
-
-def free_port(host="127.0.0.1"):
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
 
 
 class ClusterTest(ProgramTest):

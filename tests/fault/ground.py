@@ -1,16 +1,18 @@
 """The processes of a fault test: servers that are killed and come back, workers that count, a bad network."""
 import os
 import pathlib
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests" / "program"))
+from ports import free_port  # noqa: E402
+
 BIN = pathlib.Path(os.environ.get("REGATTA_BIN", SOURCE / "build" / "bin"))
 TOOLS = BIN.parent / "tests"
 PATIENCE = 120 * int(os.environ.get("TEST_SLOWNESS", 1))  # seconds; a bound, not a pause
@@ -28,19 +30,6 @@ class Count(dict):
     def add(self, more):
         for key, value in more.items():
             self[key] = self.get(key, 0) + value
-
-
-def free_port():
-    """Below the ports that the kernel gives to connections: nobody takes it while its server is away."""
-    low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    while True:
-        port = random.SystemRandom().randrange(max(low - 12_000, 1024), low)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
 
 
 class Process:

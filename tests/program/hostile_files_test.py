@@ -10,6 +10,7 @@ import stat
 import struct
 import zipfile
 
+from ports import free_port
 from program import SAMPLE, SLOWNESS, SOURCE, ProgramTest, main
 
 GOLDEN = SOURCE / "tests" / "data" / "checkpoint_v1"
@@ -52,10 +53,7 @@ class HostileFilesTest(ProgramTest):
 
     def start_server(self, *args, **kwargs):
         """A `regatta pserver` that listens; what it has logged."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        process = self.start("pserver", f"--port={port}", *args, **kwargs)
+        process = self.start("pserver", f"--port={free_port()}", *args, **kwargs)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         lines = []
