@@ -92,7 +92,7 @@ TEST_F(ConnectTest, ALivingWorkerIsNotReplaced) {
   ps::ConnectRequest second = Request(1);
   second.mutable_worker()->set_incarnation(99);
   EXPECT_THAT(Connect(second).wait, HasSubstr("worker 1 (here, last heard"));
-  service_->job()->roster().Suspect({1, 8, "here"});
+  service_->job()->roster().Lose(1, "test");
   EXPECT_EQ(Connect(second).wait, "");
 }
 

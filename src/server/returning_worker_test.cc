@@ -50,9 +50,9 @@ class Job {
   HostedJob& hosted() { return *job_; }
   absl::Status Save() { return Keeper::Start(*job_, *journal_, {}).value()->Save(); }
 
-  // As after a kill, which breaks the connections of the process before.
+  // As after a kill of the process before.
   void Join(int rank, uint64_t incarnation) {
-    job_->roster().Suspect({rank, now_[rank], ""});
+    job_->roster().Lose(rank, "test");
     EXPECT_EQ(job_->Admit({rank, incarnation, absl::StrCat("process ", incarnation)}).status(), absl::OkStatus());
     now_[rank] = incarnation;
   }
@@ -317,6 +317,8 @@ TEST(Roster, AWorkerThatLivesIsNotReplaced) {
   roster.Heard({1, 1, "b"}, {});
   EXPECT_TRUE(absl::IsUnavailable(roster.Join({1, 2, "c"}).status())) << "it was heard since its connection broke";
   roster.Suspect({1, 1, "b"});
+  EXPECT_TRUE(absl::IsUnavailable(roster.Join({1, 2, "c"}).status())) << "it may open the connection again";
+  roster.Excuse(-Roster::kReopens);
   EXPECT_EQ(roster.Join({1, 2, "c"}).value(), "b") << "it was killed";
   roster.Excuse(-Roster::kLives);
   EXPECT_EQ(roster.Join({1, 3, "d"}).value(), "c") << "it is silent";

@@ -60,8 +60,10 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
 }
 
 absl::Status Roster::CheckGoneLocked(const Member& member) const {
-  if (member.state != MemberState::kHere || member.broken.has_value() || !member.met) return absl::OkStatus();
-  if (std::chrono::steady_clock::now() - member.heard >= lives_) return absl::OkStatus();
+  if (member.state != MemberState::kHere || !member.met) return absl::OkStatus();
+  const auto now = std::chrono::steady_clock::now();
+  if (now - member.heard >= lives_ || (member.broken.has_value() && now - *member.broken >= kReopens))
+    return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       DescribeLocked(member.id.rank), " is running; another process can take its place when it has not been heard for ",
       lives_.count(), " s. Start every worker once, with its own PADDLE_TRAINER_ID"));

@@ -48,7 +48,8 @@ struct Member {
 
 class Roster {
  public:
-  static constexpr std::chrono::seconds kLives{5};  // two heartbeats and a little
+  static constexpr std::chrono::seconds kLives{5};    // two heartbeats and a little
+  static constexpr std::chrono::seconds kReopens{1};  // a living worker opens a lane that broke again within
 
   // With kAwait a worker may be away for `patience`; then the job ends.
   Roster(int workers, LossPolicy policy, std::chrono::duration<double> patience = std::chrono::seconds(600));
@@ -58,7 +59,8 @@ class Roster {
   int workers() const { return static_cast<int>(members_.size()); }
   // FAILED_PRECONDITION where the rank is taken, or the job is over. With kAwait a process takes the place of the one
   // that was there before, which is refused from then on: where that one ran. "" where there was none. UNAVAILABLE
-  // while that one lives: it was heard within kLives (SetLives), and none of its connections has broken since.
+  // while that one lives: it was heard within kLives (SetLives), and none of its connections broke
+  // kReopens ago or earlier and was not opened again.
   absl::StatusOr<std::string> Join(const Identity& id);
   // OK where the worker is here under this incarnation.
   absl::Status Check(const Identity& id) const;

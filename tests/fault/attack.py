@@ -9,6 +9,7 @@ A stranger's attack comes with TLS by the job's certificate and without a token;
 """
 import argparse
 import functools
+import json
 import multiprocessing
 import os
 import pathlib
@@ -27,7 +28,7 @@ if __name__ == "__main__" and "--bin" in sys.argv:  # before ground.py looks for
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from ground import Fault, Ground  # noqa: E402
 from handmade import (CONTINUATION, END_HEADERS, HEADERS, HEALTH, PING, RST_STREAM, SERVICE, Access, Gone, Http2,  # noqa: E402
-                      Worker, await_true, grpc_message, hpack_int, http2_frame)
+                      Worker, await_true, grpc_message, hpack_int, http2_frame, job_spec, message)
 from trials import Job  # noqa: E402
 
 ALLOWED = 256 << 20  # bytes above idle
@@ -40,6 +41,7 @@ class Target:
     stranger: Access
     worker: Access
     seconds: float
+    tables: str = ""  # of the job, as its workers bring them
 
     def again(self, attack):
         """Until the time is over: `attack` gets a connection, and another when the server has closed it."""
@@ -278,13 +280,90 @@ def gather_timeout(target):
     target.again(flood)
 
 
+def connect_again(target, tables, incarnation=1001, **spec):
+    """Connect of worker 1, with tables of its own."""
+    worker = Worker(target.endpoint, 1, incarnation, target.worker, timeout=60)
+    worker.connect(job_spec(tables, workers=2, **spec))
+    worker.close()
+
+
+def nested_tables(target):
+    """Connect with tables that are nested 200 000 deep, in a field that nobody knows"""
+    deep = target.tables.replace("{", '{"deep": ' + '{"a":' * 200_000 + "1" + "}" * 200_000 + ", ", 1)
+    target.again(lambda end: connect_again(target, deep))
+
+
+def large_tables(target):
+    """Connect with 1.1 MB of tables"""
+    many = target.tables.replace("{", '{"many": {' + ", ".join(f'"k{i}": {i}' for i in range(70_000)) + "}, ", 1)
+    target.again(lambda end: connect_again(target, many))
+
+
+def displace(target):
+    """Connect as worker 1, which lives, with another incarnation"""
+    target.again(lambda end: connect_again(target, target.tables, 4242, on_loss="await", wait=60))
+
+
+def bad_frames(target, lane, frames):
+    """Requests of worker 1 by hand, down one of its lanes, again and again."""
+    def flood(end):
+        by_hand = target.member(1).lane(lane)
+        while time.monotonic() < end:
+            for verb, fields, body in frames:
+                by_hand.ask(verb, *fields, body=body, number=1 << 40)
+    target.again(flood)
+
+
+def first_key():
+    """A key of the first virtual shard, by the hash of src/base/hash.h."""
+    most = (1 << 64) - 1
+    for key in range(1 << 20):
+        x = (key + 0x9E3779B97F4A7C15) & most
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & most
+        x = (x ^ x >> 27) * 0x94D049BB133111EB & most
+        if (x ^ x >> 31) >> 54 == 0:
+            return key
+    raise ValueError("no key")
+
+
+def far_steps(target):
+    """sync: pushes of ever later steps, 100 kB each"""
+    def flood(end):
+        by_hand, step, rows = target.member(1).lane(0), 1 << 20, 4096
+        body = struct.pack("<Q", first_key()) * rows + bytes(16 * rows)
+        while time.monotonic() < end:
+            step += 1
+            by_hand.ask("PUSH", (3, step), (6, 1), (8, message((2, rows), (3, 4))), body=body, number=(1 << 40) + step)
+    target.again(flood)
+
+
+def far_dense_steps(target):
+    """sync: dense gradients of ever later steps, and of a pass that cannot be"""
+    bad_frames(target, 2, [("PUSH_DENSE", [(3, 1 << 20 | i), (6, 1)], bytes(256)) for i in range(100)] +
+               [("PUSH_DENSE", [(4, 1 << 63), (6, 1)], bytes(256))])
+
+
+def far_begin(target):
+    """sync: BEGIN at a step that cannot be, and at one far away"""
+    bad_frames(target, 0, [("BEGIN", [(3, (1 << 64) - 1)], b""), ("BEGIN", [(3, 1 << 40)], b"")])
+
+
+def nan_differences(target):
+    """ADD_DENSE with NaN, which belongs to geo"""
+    bad_frames(target, 2, [("ADD_DENSE", [], struct.pack("<f", float("nan")) * 64)])
+
+
 STRANGERS = {"reset_verb": reset_flood(SERVICE + "Heartbeat"), "reset_lane": reset_flood(SERVICE + "Lane"),
              "reset_unknown": reset_flood("/some.Other/Call"), "reset_health": reset_flood(HEALTH),
              "header_block": header_block, "header_blocks": header_blocks, "unread_data": unread_data,
              "silent_calls": silent_calls, "silent_lanes": silent_lanes, "many_lanes": many_lanes,
              "connections": connections, "pings": pings, "status_calls": status_calls}
 WORKERS = {"gzip_bomb": gzip_bomb, "gzip_lane": gzip_lane, "waiting_calls": waiting_calls,
-           "gather_cancelled": gather_cancelled, "gather_timeout": gather_timeout}
+           "gather_cancelled": gather_cancelled, "gather_timeout": gather_timeout, "nested_tables": nested_tables,
+           "large_tables": large_tables, "displace": displace, "far_steps": far_steps,
+           "far_dense_steps": far_dense_steps, "far_begin": far_begin, "nan_differences": nan_differences}
+# What of the job an attack needs; async and no return of workers otherwise.
+NEEDS = {"displace": ("async", "--on_loss", "await")} | dict.fromkeys(("far_steps", "far_dense_steps", "far_begin"), ("sync",))
 ATTACKS = STRANGERS | WORKERS
 
 
@@ -421,6 +500,21 @@ def attack(job, name, target):
     return seen
 
 
+def by_need():
+    """All attacks, in groups that need the same job."""
+    groups = {}
+    for name in ATTACKS:
+        groups.setdefault(NEEDS.get(name), []).append(name)
+    return groups.values()
+
+
+def tables_of(server):
+    """The job's tables, as its log has them."""
+    text = next(server.data_dir.glob("term-*/log/job-*.log")).read_bytes().decode("latin-1")
+    begin = text.index('{"')
+    return text[begin:begin + json.JSONDecoder().raw_decode(text[begin:])[1]]
+
+
 def run(names, tls, seconds):
     """Attacks, one after the other, on a job of two ledgers, whose rows are counted at the end: each must have the value
     that it has in an undisturbed job."""
@@ -428,10 +522,11 @@ def run(names, tls, seconds):
         if tls:
             ground.make_credentials()
         creds = ground.folder / "creds" if tls else None
-        job = Job(ground, 1, 2, ledger=("--pause", 0.003, "--keys", 8, "--wait", 20))
+        mode, *more = NEEDS.get(names[0], ("async",))
+        job = Job(ground, 1, 2, mode, ledger=("--pause", 0.003, "--keys", 8, "--wait", 20, *more))
         server = job.servers[0]
         job.begins()
-        target = Target(server.endpoint, Access(creds), Access(creds, "admin_token"), seconds)
+        target = Target(server.endpoint, Access(creds), Access(creds, "admin_token"), seconds, tables_of(server))
         outcomes = [attack(job, name, target) for name in names]
         try:
             job.stop()

@@ -13,7 +13,7 @@ SERVICE = "/regatta.ps.ParameterServer/"
 HEALTH = "/grpc.health.v1.Health/Check"
 VERBS = {name: i for i, name in enumerate(
     "NONE HELLO PULL PUSH ADD PULL_DENSE PUSH_DENSE ADD_DENSE LEAVE COUNT_ROWS READ_ROWS LOAD_ROWS CLEAR READ_DENSE "
-    "LOAD_DENSE BEGIN".split())} | {"BEGIN_CUT": 20, "END_CUT": 21}
+    "LOAD_DENSE BEGIN".split())} | {"BEGIN_CUT": 20, "END_CUT": 21, "CLEAR_LANE": 22}
 
 
 class Gone(Exception):
@@ -335,8 +335,9 @@ class Worker:
         code, text, reply = self.control.call(SERVICE + verb, message(*fields))
         return code, text, parse(reply) if code == 0 else {}
 
-    def connect(self, spec, server=0, protocol=3, *more):
-        """`spec` is a JobSpec's bytes, job_spec() for one."""
+    def connect(self, spec, server=0, protocol=None, *more):
+        """`spec` is a JobSpec's bytes, job_spec() for one; the protocol is the server's own if none is given."""
+        protocol = protocol or self.call("Status")[2][24][0]
         return self.call("Connect", (1, protocol), (2, self.id), (3, server), (4, spec), *more)
 
     def heartbeat(self):
@@ -356,8 +357,9 @@ class Worker:
         return Lane(self, lane, hello)
 
 
-def job_spec(tables, mode="async", workers=1, servers=1, lanes=2, nan_policy="abort", on_loss="fail", ack=""):
-    return message((1, mode), (2, workers), (3, servers), (4, lanes), (5, tables), (6, nan_policy), (7, on_loss), (8, ack))
+def job_spec(tables, mode="async", workers=1, servers=1, lanes=2, nan_policy="abort", on_loss="fail", ack="", wait=0):
+    return message((1, mode), (2, workers), (3, servers), (4, lanes), (5, tables), (6, nan_policy), (7, on_loss), (8, ack),
+                   *([(9, wait)] if wait else []))
 
 
 class Lane:
