@@ -14,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -540,7 +541,9 @@ absl::Status Ledger::CheckDense(uint64_t least, uint64_t most, bool adds) {
   client_.PullDense({0, 0, base::StepKind::kInfer}, values, call);
   RETURN_IF_ERROR(call.Wait());
   for (size_t i = 0; i < kDense; ++i) {
-    if (i % 2 == 1 && !adds) {
+    if (!std::isfinite(values[i])) {
+      ++count_.wrong;
+    } else if (i % 2 == 1 && !adds) {
       count_.Add(values[i], 0);
     } else if (values[i] < static_cast<float>(least)) {
       ++count_.lost;

@@ -3,11 +3,14 @@ they only claim; and what the programs make is for those whom it concerns."""
 import json
 import os
 import pathlib
+import re
+import resource
 import shutil
 import signal
 import socket
 import stat
 import struct
+import unittest
 import zipfile
 
 from ports import free_port
@@ -222,6 +225,22 @@ class HostileFilesTest(ProgramTest):
         _, err = self.run_regatta("checkpoint", "dump", "nowhere\x1b[2J", code=1)
         self.assertNotIn("\x1b", err)
         self.assertIn("nowhere\\x1b[2J", err)
+
+    @unittest.skipIf(SLOWNESS > 1, "a sanitizer needs descriptors to look at memory")
+    def test_a_server_without_descriptors_listens_on(self):
+        """gRPC 1.51 stops listening for good then (CVE-2023-4785)."""
+        few = (80, 80)
+        server, log = self.start_server(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few))
+        host, port = re.search(r"listening on (127[0-9.]+):(\d+)", log).groups()
+        peers = [socket.create_connection((host, int(port)), timeout=60) for _ in range(200)]
+        for line in server.stderr:  # it has run out of them
+            if "cannot accept a connection" in line:
+                break
+        for peer in peers:
+            peer.close()
+        out, _ = self.run_regatta("status", f"--servers={host}:{port}", "--timeout=60")
+        self.assertIn(port, out)
+        self.end(server)
 
     def test_metrics_are_served_while_many_connections_are_idle(self):
         server, log = self.start_server("--metrics_port=0")
