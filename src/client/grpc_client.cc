@@ -460,6 +460,16 @@ void GrpcClient::SendMark(const ps::FrameHeader& mark, Call& call) {
   }
 }
 
+void GrpcClient::Clear(Call& call) {
+  ForEachLane([&](Lane& lane, const wire::Range&) {
+    ps::FrameHeader header;
+    header.set_verb(ps::CLEAR_LANE);
+    call.Expect(1);
+    lane.Send(
+        header, 0, [](wire::FrameWriter&) {}, nullptr, call);
+  });
+}
+
 void GrpcClient::BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) {
   ps::FrameHeader mark = MarkOf(ps::BEGIN, tag);
   if (tracks()) {

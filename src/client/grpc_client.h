@@ -57,6 +57,9 @@ class GrpcClient final : public PsClient {
   void BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) override;
   void LeavePass(const StepTag& tag, Call& call) override;
 
+  // Drops every row of every server, while nobody trains.
+  void Clear(Call& call);
+
   int rank() const { return static_cast<int>(options_.worker.rank()); }
   int workers() const { return static_cast<int>(options_.job.workers()); }
   const wire::LaneMap& lanes() const { return map_; }

@@ -198,16 +198,7 @@ absl::Status RemoteModel::LoadFrom(const table::CheckpointReader& reader, table:
     return absl::UnimplementedError("servers are filled for training; inference loads a save in its own process");
   RETURN_IF_ERROR(CheckFits(reader, kind));
   Call call;
-  for (int server = 0; server < client_.lanes().servers; ++server) {
-    for (int lane = 0; lane < client_.lanes().sparse_lanes; ++lane) {
-      ps::FrameHeader header;
-      header.set_verb(ps::CLEAR_LANE);
-      call.Expect(1);
-      client_.lane(server, lane)
-          .Send(
-              header, 0, [](wire::FrameWriter&) {}, nullptr, call);
-    }
-  }
+  client_.Clear(call);
   RETURN_IF_ERROR(call.Wait());
   RETURN_IF_ERROR(LoadRows(reader));
   return LoadDense(reader);

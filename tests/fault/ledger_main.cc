@@ -326,16 +326,7 @@ absl::Status Ledger::CheckLoaded() {
 absl::Status Ledger::Replace(const std::vector<base::Key>& keys) {
   const wire::LaneMap& map = client_.lanes();
   client::Call call;
-  for (int server = 0; server < map.servers; ++server) {
-    for (int lane = 0; lane < map.sparse_lanes; ++lane) {
-      ps::FrameHeader header;
-      header.set_verb(ps::CLEAR_LANE);
-      call.Expect(1);
-      client_.lane(server, lane)
-          .Send(
-              header, 0, [](wire::FrameWriter&) {}, nullptr, call);
-    }
-  }
+  client_.Clear(call);
   RETURN_IF_ERROR(call.Wait());
   const std::vector<float> row(static_cast<size_t>(args_.dim), kLoaded);
   for (int server = 0; server < map.servers; ++server) {
