@@ -14,7 +14,15 @@ absl::Status LocalClient::PullDense(std::span<float> out) {
   return absl::OkStatus();
 }
 
+absl::Status LocalClient::CheckFinite(const base::StepGrads& grads) const {
+  for (const base::TableGrads& table : grads.tables) RETURN_IF_ERROR(sparse_[table.keys.table]->CheckFinite(table));
+  if (dense_ == nullptr) return absl::OkStatus();
+  for (const base::DenseGrad& grad : grads.dense) RETURN_IF_ERROR(dense_->CheckFinite(grad));
+  return absl::OkStatus();
+}
+
 absl::Status LocalClient::Push(const base::StepGrads& grads) {
+  if (nan_policy_ == table::NanPolicy::kAbort) RETURN_IF_ERROR(CheckFinite(grads));  // before any table is changed
   const table::PushOptions options{.step = grads.step, .samples = grads.samples, .nan_policy = nan_policy_};
   for (const base::TableGrads& table : grads.tables) RETURN_IF_ERROR(sparse_[table.keys.table]->Push(table, options));
   if (dense_ == nullptr || grads.dense.empty()) return absl::OkStatus();

@@ -32,6 +32,8 @@ class LocalClient {
   std::span<const float> LiveDense() const;
 
  private:
+  absl::Status CheckFinite(const base::StepGrads& grads) const;
+
   const std::vector<table::SparseTable*> sparse_;
   table::DenseTable* const dense_;
   const table::NanPolicy nan_policy_;

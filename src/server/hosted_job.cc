@@ -141,13 +141,13 @@ ps::ServerState HostedJob::State() {
     for (int rank = 0; rank < spec_.workers; ++rank) {
       LaneSeat& place = seat(rank, lane);
       base::MutexLock lock(place.mu);
+      if (place.open != 0) needed = std::min(needed, place.open);  // of a first request, too
       if (place.incarnation == 0) continue;
       ps::SeatState& taken = *kept.add_seats();
       taken.set_rank(static_cast<uint32_t>(rank));
       taken.set_incarnation(place.incarnation);
       taken.set_done(place.done);
       if (returns()) ToWire(place.learnt, place.next_step, *taken.mutable_learnt());
-      if (place.open != 0) needed = std::min(needed, place.open);
     }
     if (SyncStage* const steps = stage(lane)) {
       const SyncStage::State staged = steps->state();

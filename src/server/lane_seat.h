@@ -2,6 +2,8 @@
 // requests has been done. A worker sends again what was not answered, in order and with the same numbers, so the last
 // number tells; a process that takes its place sends the batches again that not every lane has. Thread-safety: the lock
 // is held while a request changes tables.
+// Invariant: one stream at a time changes tables, the newest that has. So at most one push is held, as in a replay of
+// the log, which does not tell streams apart.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +21,16 @@ struct LaneSeat {
   uint64_t owner ABSL_GUARDED_BY(mu) = 0;  // the incarnation that may change tables; 0 = whoever the roster knows
   uint64_t incarnation ABSL_GUARDED_BY(mu) = 0;
   uint64_t done ABSL_GUARDED_BY(mu) = 0;          // the last request of that incarnation that was done
+  uint64_t streams ABSL_GUARDED_BY(mu) = 0;       // opened so far; they are numbered from 1
+  uint64_t stream ABSL_GUARDED_BY(mu) = 0;        // the newest that changed tables; 0 = none. Older ones are refused
   uint64_t open ABSL_GUARDED_BY(mu) = 0;          // the first record of a push that is held until it is whole; 0 = none
   base::DataPosition learnt ABSL_GUARDED_BY(mu);  // batches that the rank has pushed; where workers come back
   uint64_t next_step ABSL_GUARDED_BY(mu) = 0;     // behind its last push
 
+  uint64_t OpenStream() {
+    base::MutexLock lock(mu);
+    return ++streams;
+  }
   bool Did(uint64_t worker_incarnation, uint64_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     return incarnation == worker_incarnation && id <= done;
   }

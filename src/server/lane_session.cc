@@ -89,6 +89,7 @@ LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Stand
     : job_(job),
       worker_(worker),
       lane_(lane),
+      stream_(job.seat(worker.rank, lane).OpenStream()),
       standing_(standing),
       cancelled_(std::move(cancelled)),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
@@ -165,21 +166,37 @@ LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
   return reply;
 }
 
-// The streams of a lane that broke and of the one that took its place may bring the same request at the same time.
+// Where workers come back, a push says which batches it holds: a checkpoint between the frames of a held push needs it
+// to tell what it has already. Logs of protocol 3 may have others.
+absl::Status LaneSession::CheckBatches(const ps::FrameHeader& header) const {
+  const bool push = header.verb() == ps::PUSH || header.verb() == ps::PUSH_DENSE;
+  if (header.batches_size() > 0 && !job_.returns())
+    return absl::InvalidArgumentError("the request names batches, and workers do not come back");
+  if (header.batches_size() == 0 && job_.returns() && push && repeated_ == 0)
+    return absl::InvalidArgumentError("workers come back to this job, and the push does not name its batches");
+  return absl::OkStatus();
+}
+
+// The streams of a lane that broke and of the one that took its place may bring the same request at the same time. The
+// newer one takes over with the first request that is accepted or logged; one that is refused changes nothing.
 LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame) {
   const uint64_t id = frame.header().id();
   LaneSeat& seat = job_.seat(worker_.rank, lane_);
   base::MutexLock lock(seat.mu);
   if (repeated_ == 0 && seat.owner != 0 && seat.owner != worker_.incarnation)
     return absl::FailedPreconditionError(absl::StrCat("another process has taken the place of worker ", worker_.rank));
+  if (repeated_ == 0 && stream_ < seat.stream)
+    return absl::FailedPreconditionError(
+        absl::StrCat("a newer stream of lane ", lane_, " has taken over from this one, of worker ", worker_.rank));
   if (repeated_ == 0 && seat.Did(worker_.incarnation, id)) return Done(id);
   const ps::FrameHeader& header = frame.header();
   const std::span<const uint64_t> batches(header.batches().data(), static_cast<size_t>(header.batches_size()));
+  RETURN_IF_ERROR(CheckBatches(header));
   if (!batches.empty()) {
-    if (!job_.returns()) return absl::InvalidArgumentError("the request names batches, and workers do not come back");
     // What the log holds of a step of sync that was staged is staged again.
     const bool applied = repeated_ == 0 || job_.stage(lane_) == nullptr;
     if (applied && seat.Learnt(header.pass(), batches.front())) {
+      seat.stream = stream_;
       seat.Note(worker_.incarnation, id);
       return Done(id);
     }
@@ -187,8 +204,12 @@ LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame) {
       return absl::InvalidArgumentError(absl::StrCat("batch ", batches.back(), " of pass ", header.pass(),
                                                      " is too far ahead of batch ", seat.learnt.low));
   }
-  seat.open = 0;
+  logged_ = false;
   Reply reply = DispatchChange(frame);
+  if (reply.ok() || logged_ || stream_ == seat.stream) {
+    seat.stream = stream_;
+    seat.open = 0;
+  }
   RETURN_IF_ERROR(base::Failpoint("lane.applied"));
   if (!reply.ok()) return reply;
   if (push_.open() && Holds(header)) {
@@ -240,6 +261,7 @@ absl::StatusOr<uint64_t> LaneSession::Log() {
     RETURN_IF_ERROR(base::Failpoint("lane.replay"));
     return repeated_;
   }
+  logged_ = true;  // whether or not it succeeds: a part of the record may be there
   ASSIGN_OR_RETURN(const uint64_t index, job_.Log(lane_, worker_, *request_));
   RETURN_IF_ERROR(base::Failpoint("lane.logged"));
   return index;
@@ -346,11 +368,13 @@ LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
   uint64_t staleness = 0;
   if (!Holds(header)) {
     RETURN_IF_ERROR(push_.ReadGradients(frame));
+    RETURN_IF_ERROR(CheckFinite());
     RETURN_IF_ERROR(Log().status());
     RETURN_IF_ERROR(ApplyPart());
     if (!header.more()) staleness = NoteUpdate(header);
   } else {
     RETURN_IF_ERROR(push_.Append(frame, origin()));
+    if (!push_.open()) RETURN_IF_ERROR(CheckFinite());
     if (push_.open()) {
       if (stage != nullptr && repeated_ == 0) RETURN_IF_ERROR(stage->Check(worker_.rank, header.pass(), header.step()));
       RETURN_IF_ERROR(LogFrame());
@@ -385,6 +409,15 @@ absl::Status LaneSession::ApplyPart() {
   return job_.Apply(step);
 }
 
+// nan_policy abort: what a request brings to several tables is judged before it is logged, and before any is changed.
+// Records were judged when they came.
+absl::Status LaneSession::CheckFinite() {
+  if (job_.spec().nan_policy != table::NanPolicy::kAbort || repeated_ != 0) return absl::OkStatus();
+  for (const TablePart& table : push_.part().tables)
+    if (!table.keys.empty()) RETURN_IF_ERROR(job_.sparse(table.table).CheckFinite(table.View()));
+  return job_.dense().CheckFinite({0, push_.part().dense});
+}
+
 // Logs of protocol 3 have additions of other modes.
 absl::Status LaneSession::CheckAdds(const ps::FrameHeader& header) const {
   if (job_.spec().mode == Mode::kGeo || repeated_ != 0) return absl::OkStatus();
@@ -395,6 +428,7 @@ absl::Status LaneSession::CheckAdds(const ps::FrameHeader& header) const {
 LaneSession::Reply LaneSession::Add(wire::FrameReader& frame) {
   RETURN_IF_ERROR(CheckAdds(frame.header()));
   RETURN_IF_ERROR(push_.ReadDifferences(frame));
+  RETURN_IF_ERROR(CheckFinite());
   RETURN_IF_ERROR(Log().status());
   for (const TablePart& table : push_.part().tables) {
     if (table.keys.empty()) continue;
@@ -429,6 +463,7 @@ LaneSession::Reply LaneSession::PullDense(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(push_.ReadBlock(frame));
+  RETURN_IF_ERROR(CheckFinite());
   if (SyncStage* const stage = job_.stage(lane_)) {
     RETURN_IF_ERROR(stage->Add(worker_.rank, push_.Take(), ToStage()));
   } else {
@@ -442,6 +477,7 @@ LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
 LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(CheckAdds(frame.header()));
   RETURN_IF_ERROR(push_.ReadBlock(frame));
+  RETURN_IF_ERROR(CheckFinite());
   RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(job_.dense().Add(push_.part().dense, job_.spec().nan_policy));
   job_.traffic().dense_pushes.Add();

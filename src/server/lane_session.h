@@ -59,6 +59,8 @@ class LaneSession {
   Reply BeginCut(wire::FrameReader& frame);
   Reply EndCut(wire::FrameReader& frame);
 
+  absl::Status CheckBatches(const ps::FrameHeader& header) const;
+  absl::Status CheckFinite();
   absl::Status CheckAdds(const ps::FrameHeader& header) const;
   absl::Status ApplyPart();
   absl::Status AwaitNothing();
@@ -71,6 +73,7 @@ class LaneSession {
   HostedJob& job_;
   const Identity worker_;
   const int lane_;
+  const uint64_t stream_;  // its number among the lane's streams of this worker
   const Standing standing_;
   const Cancelled cancelled_;
   const wire::Range shards_;  // of a sparse lane
@@ -81,6 +84,7 @@ class LaneSession {
   base::RawVector<float> rows_;                   // on their way to 16 bits, reused
   const grpc::ByteBuffer* request_ = nullptr;     // the one that is being answered
   uint64_t repeated_ = 0;                         // the log's record of it; 0 = it comes from the worker
+  bool logged_ = false;                           // it is in the log, whatever the answer will be
 
   // When steps were pulled, in updates of the lane; step s stands at s % kPulled. A worker has fewer under way.
   static constexpr size_t kPulled = 64;

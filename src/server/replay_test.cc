@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <random>
 
@@ -19,9 +20,10 @@ using Whole = GoldenWorkers::Whole;
 // A server with two lanes, and the same one after a kill at this moment.
 class ReplayTest : public testing::Test {
  protected:
-  void Start(Mode mode, LossPolicy policy = LossPolicy::kAwait) {
+  void Start(Mode mode, LossPolicy policy = LossPolicy::kAwait, table::NanPolicy nan_policy = table::NanPolicy::kSkip) {
     spec_ = ParseJobSpec(GoldenRequest(mode).job()).value();
     spec_.loss_policy = policy;
+    spec_.nan_policy = nan_policy;
     opened_ = OpenLastingJob(folder_ / "live", spec_);
     for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(job().roster().Join(GoldenWorkers::Worker(rank)).ok());
     workers_ = std::make_unique<GoldenWorkers>(job(), 1);
@@ -50,6 +52,8 @@ class ReplayTest : public testing::Test {
     for (int i = 0; i < kGoldenDims[0]; ++i) GoldenWorkers::Put(body, 1.0f);
     return workers().Ask(0, lane, header, body + behind);
   }
+
+  absl::Status Save() { return Keeper::Start(job(), *opened_.journal, {}).value()->Save(); }
 
   table::TestFolder folder_;
   JobSpec spec_;
@@ -126,6 +130,93 @@ TEST_F(ReplayTest, AFrameOfSeveralCountsThem) {
   EXPECT_EQ(job().rows(), 0u);
 }
 
+// A replay does not know by which stream a frame came.
+TEST_F(ReplayTest, TheNewerOfTwoStreamsTakesOver) {
+  for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
+    SCOPED_TRACE(Name(mode));
+    Start(mode);
+    EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
+    workers().UseStream(1);
+    EXPECT_EQ(PushFrame(0, 0, 1, true), 0) << "the same push, sent again";
+    workers().UseStream(0);
+    EXPECT_NE(PushFrame(0, 0, 2, true), 0) << "the newer stream has taken over";
+    workers().UseStream(1);
+    EXPECT_EQ(PushFrame(0, 0, 2, true), 0);
+    EXPECT_EQ(PushFrame(0, 0, 3, false), 0);
+    if (mode == Mode::kAsync) {
+      EXPECT_EQ(job().rows(), 3u);
+    }
+    EXPECT_EQ(AfterAKill(), Live());
+    opened_ = {};
+    fs::remove_all(folder_ / "live");
+  }
+}
+
+TEST_F(ReplayTest, ARefusedFrameOfAnotherStreamChangesNothing) {
+  Start(Mode::kAsync);
+  EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
+  workers().UseStream(1);
+  EXPECT_NE(PushFrame(0, 0, 2, false), 0) << "nothing to follow on this stream";
+  EXPECT_NE(PushFrame(0, 0, 1, true, "xx"), 0);
+  ASSERT_EQ(Save(), absl::OkStatus());
+  workers().UseStream(0);
+  EXPECT_EQ(PushFrame(0, 0, 2, false), 0);
+  EXPECT_EQ(job().rows(), 2u);
+  EXPECT_EQ(AfterAKill(), Live());
+}
+
+TEST_F(ReplayTest, ACheckpointBetweenTheFramesOfAFirstPushKeepsIt) {
+  Start(Mode::kAsync);
+  EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
+  ASSERT_EQ(Save(), absl::OkStatus());
+  EXPECT_EQ(PushFrame(0, 0, 2, false), 0);
+  EXPECT_EQ(job().rows(), 2u);
+  EXPECT_EQ(AfterAKill(), Live());
+}
+
+TEST_F(ReplayTest, APushWithoutBatchesIsRefusedWhereWorkersComeBack) {
+  Start(Mode::kAsync);
+  ps::FrameHeader header = workers().Header(ps::PUSH, 0, 0);
+  header.clear_batches();
+  EXPECT_NE(workers().Ask(0, 0, header, ""), 0);
+}
+
+// One bad table of several: none of them changes, and nobody else's step is spoilt.
+TEST_F(ReplayTest, AStepWithNaNIsRefusedWhole) {
+  for (const Mode mode : {Mode::kAsync, Mode::kSync, Mode::kGeo}) {
+    SCOPED_TRACE(Name(mode));
+    Start(mode, LossPolicy::kAwait, table::NanPolicy::kAbort);
+    const bool geo = mode == Mode::kGeo;
+    ps::FrameHeader header = workers().Header(geo ? ps::ADD : ps::PUSH, 0, 0);
+    base::Key key = 0;
+    while (!job().spec().lanes.Shards(0, 0).Contains(base::ShardOf(key))) ++key;
+    std::string body;
+    for (const int table : {0, 1}) {
+      ps::Section& section = *header.add_sections();
+      section.set_table(static_cast<uint32_t>(table));
+      section.set_keys(1);
+      section.set_width(static_cast<uint32_t>(kGoldenDims[table]));
+      GoldenWorkers::Put(body, key);
+      for (int i = 0; i < kGoldenDims[table]; ++i) GoldenWorkers::Put(body, table == 1 ? std::nanf("") : 1.0f);
+    }
+    EXPECT_NE(workers().Ask(0, 0, header, body), 0);
+    EXPECT_EQ(job().rows(), 0u);
+    std::string block;
+    for (int i = 0; i < kGoldenDense; ++i) GoldenWorkers::Put(block, std::nanf(""));
+    EXPECT_NE(workers().Ask(0, kGoldenLanes, workers().Header(geo ? ps::ADD_DENSE : ps::PUSH_DENSE, 0, 0), block), 0);
+    const int refused = workers().refused();
+    for (int rank = 0; rank < 2; ++rank) {
+      workers().Push(rank, 0, 0, 1, Whole::kYes, geo ? ps::ADD : ps::PUSH);
+      workers().PushDense(rank, 0, 0, geo ? ps::ADD_DENSE : ps::PUSH_DENSE);
+    }
+    EXPECT_EQ(workers().refused(), refused) << "the job goes on";
+    EXPECT_GT(job().rows(), 0u);
+    EXPECT_EQ(AfterAKill(), Live());
+    opened_ = {};
+    fs::remove_all(folder_ / "live");
+  }
+}
+
 // Of protocol 3: it stood in one lane's log and dropped the rows of all.
 TEST_F(ReplayTest, AnOldClearInTheMiddleOfAJobIsNotGuessedAt) {
   Start(Mode::kAsync);
@@ -140,7 +231,7 @@ TEST_F(ReplayTest, AnOldClearInTheMiddleOfAJobIsNotGuessedAt) {
 class RandomOrderTest : public ReplayTest, public testing::WithParamInterface<std::tuple<Mode, LossPolicy, int>> {};
 
 // Every verb that changes tables, from two workers and down three lanes, with refused frames, pushes that are not
-// whole, checkpoints and the loss of a worker between.
+// whole, new streams, checkpoints and the loss of a worker between.
 TEST_P(RandomOrderTest, IsGivenBack) {
   const auto [mode, policy, seed] = GetParam();
   Start(mode, policy);
@@ -149,8 +240,11 @@ TEST_P(RandomOrderTest, IsGivenBack) {
   auto keeper = Keeper::Start(job(), *opened_.journal, {}).value();
   uint64_t step[2] = {0, 0};
   bool lost = false;
+  int stream = 0;  // the newest; a request may come down the one before it
   for (int i = 0; i < 80; ++i) {
     const int rank = lost ? 0 : static_cast<int>(die(2));
+    if (die(8) == 0) ++stream;
+    workers().UseStream(std::max(0, stream - static_cast<int>(die(6) == 0)));
     switch (die(9)) {
       case 0:
       case 1:

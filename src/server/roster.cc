@@ -53,14 +53,14 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
     if (returns) before = member.id.where;
     LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")"
               << (returns ? " in the place of " : "") << before;
-    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}, before, true};
+    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}, before};
   }
   Changed();
   return before;
 }
 
 absl::Status Roster::CheckGoneLocked(const Member& member) const {
-  if (member.state != MemberState::kHere || !member.met) return absl::OkStatus();
+  if (member.state != MemberState::kHere) return absl::OkStatus();
   const auto now = std::chrono::steady_clock::now();
   if (now - member.heard >= lives_ || (member.broken.has_value() && now - *member.broken >= kReopens))
     return absl::OkStatus();
@@ -91,7 +91,6 @@ Member* Roster::FindLocked(const Identity& id) {
 void Roster::HeardLocked(Member& member) {
   member.heard = std::chrono::steady_clock::now();
   member.broken.reset();
-  member.met = true;
   if (member.state != MemberState::kAway) return;
   member.state = MemberState::kHere;
   member.away.reset();
@@ -159,7 +158,7 @@ void Roster::Restore(const Identity& id, MemberState state, const std::string& b
   Member& member = members_[static_cast<size_t>(id.rank)];
   const bool taken = member.state != MemberState::kAwaited && member.id.incarnation != id.incarnation;
   const std::string known = taken ? member.id.where : member.before;
-  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, before.empty() ? known : before, false};
+  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, before.empty() ? known : before};
 }
 
 absl::Status Roster::Hold(const std::function<absl::Status(const std::vector<Member>& members)>& fn) const {

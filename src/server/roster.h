@@ -43,7 +43,6 @@ struct Member {
   std::optional<std::chrono::steady_clock::time_point> away;    // since when
   ps::WorkerProgress progress;                                  // the last that its heartbeat carried
   std::string before;                                           // where the process ran whose place it took; "" = none
-  bool met = true;                                              // heard by this process of the server
 };
 
 class Roster {
@@ -60,7 +59,7 @@ class Roster {
   // FAILED_PRECONDITION where the rank is taken, or the job is over. With kAwait a process takes the place of the one
   // that was there before, which is refused from then on: where that one ran. "" where there was none. UNAVAILABLE
   // while that one lives: it was heard within kLives (SetLives), and none of its connections broke
-  // kReopens ago or earlier and was not opened again.
+  // kReopens ago or earlier and was not opened again. One that Restore knows counts as heard then: it reconnects.
   absl::StatusOr<std::string> Join(const Identity& id);
   // OK where the worker is here under this incarnation.
   absl::Status Check(const Identity& id) const;

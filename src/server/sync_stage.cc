@@ -37,6 +37,9 @@ absl::Status SyncStage::CheckBeginLocked(uint64_t pass, uint64_t step) const {
   if (begun_.has_value() && pass < begun_->first)
     return absl::FailedPreconditionError(
         absl::StrCat("pass ", pass, " cannot begin: pass ", begun_->first, " has begun"));
+  if (begun_.has_value() && (pass - begun_->first > kMaxPassesAhead || step > next_ + kMaxStepsAhead))
+    return absl::OutOfRangeError(absl::StrCat("pass ", pass, " cannot begin at step ", step, ": pass ", begun_->first,
+                                              " is the last that has begun, and step ", next_, " is next"));
   if (step > next_ && !staged_.empty())
     return absl::FailedPreconditionError(absl::StrCat("pass ", pass, " cannot begin at step ", step, ": step ",
                                                       staged_.begin()->first, " of pass ", staged_.begin()->second.pass,

@@ -48,9 +48,12 @@ class SyncStage {
 
   // How far a worker may be ahead of the step that is applied next. It needs one: it pulls a step before it pushes it.
   static constexpr uint64_t kMaxStepsAhead = 8;
+  // How far a pass may be behind the one before it: passes are numbered one by one.
+  static constexpr uint64_t kMaxPassesAhead = 64;
 
   // The pass's steps begin at `step`; every worker says the same. FAILED_PRECONDITION names both numbers where another
-  // worker has said otherwise.
+  // worker has said otherwise. The first pass of a job may begin anywhere; a later one far from the present is
+  // OUT_OF_RANGE.
   absl::Status Begin(uint64_t pass, uint64_t step, const StageRequest& request = {});
   // Whether a part that a worker brings can be taken. FAILED_PRECONDITION where the step has been applied, the rank has
   // brought it, or the pass is another; OUT_OF_RANGE where it is too far ahead.

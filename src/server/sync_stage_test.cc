@@ -107,6 +107,14 @@ TEST_F(SyncStageTest, APassBeginsAtOneStepForEverybody) {
   EXPECT_EQ(applied_.size(), 1u);
 }
 
+TEST_F(SyncStageTest, ALaterPassBeginsNearThePresent) {
+  ASSERT_TRUE(stage_.Begin(3, 100).ok()) << "the first may begin anywhere";
+  for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(stage_.Add(rank, Part(3, 100, 1)).ok());
+  EXPECT_EQ(stage_.Begin(4, uint64_t{1} << 40).code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(stage_.Begin(uint64_t{1} << 40, 101).code(), absl::StatusCode::kOutOfRange);
+  EXPECT_TRUE(stage_.Begin(4, 101).ok()) << "as if nobody had asked for the others";
+}
+
 TEST_F(SyncStageTest, StepsFarAheadAreNotKept) {
   EXPECT_TRUE(stage_.Add(0, Part(0, SyncStage::kMaxStepsAhead, 1)).ok());
   EXPECT_EQ(stage_.Add(0, Part(0, SyncStage::kMaxStepsAhead + 1, 1)).code(), absl::StatusCode::kOutOfRange);

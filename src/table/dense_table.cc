@@ -119,7 +119,7 @@ absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const Push
   bool finite = true;
   for (const base::DenseGrad& grad : grads) {
     if (AllFinite(grad.values)) continue;
-    if (options.nan_policy == NanPolicy::kAbort) return NonFiniteError(grad);
+    if (options.nan_policy == NanPolicy::kAbort) return CheckFinite(grad);
     finite = false;
   }
   base::MutexLock lock(mu_);
@@ -150,7 +150,7 @@ absl::Status DenseTable::Add(std::span<const float> differences, NanPolicy nan_p
         absl::StrCat(Named(config_), ": add: ", differences.size(), " values for ", values_.size(), " elements"));
   }
   const bool finite = AllFinite(differences);
-  if (!finite && nan_policy == NanPolicy::kAbort) return NonFiniteError({0, differences});
+  if (!finite && nan_policy == NanPolicy::kAbort) return CheckFinite({0, differences});
   base::MutexLock lock(mu_);
   if (!finite && nan_policy == NanPolicy::kSkip) {
     ++skipped_;
@@ -220,7 +220,8 @@ absl::Status DenseTable::CheckCover(std::span<const base::DenseGrad> grads) cons
   return absl::InvalidArgumentError(absl::StrCat("the gradients cover ", covered, " of ", size(), " elements"));
 }
 
-absl::Status DenseTable::NonFiniteError(const base::DenseGrad& grad) const {
+absl::Status DenseTable::CheckFinite(const base::DenseGrad& grad) const {
+  if (AllFinite(grad.values)) return absl::OkStatus();
   const size_t within = FirstNonFinite(grad.values);
   const int64_t element = begin_ + grad.offset + static_cast<int64_t>(within);
   const size_t parameter =

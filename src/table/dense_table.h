@@ -47,6 +47,8 @@ class DenseTable {
   // values += differences, size() of them; the rule's states stay as they are. NaN and Inf go by `nan_policy`, as in
   // Push.
   absl::Status Add(std::span<const float> differences, NanPolicy nan_policy);
+  // The error that Push and Add give with NanPolicy::kAbort: for a request of several tables, before any is changed.
+  absl::Status CheckFinite(const base::DenseGrad& grad) const;
   uint64_t updates() const;
   uint64_t skipped_gradients() const;  // pushes left out by NanPolicy::kSkip
 
@@ -60,7 +62,6 @@ class DenseTable {
              std::vector<int64_t> offsets, int64_t begin, std::vector<float> values);
 
   absl::Status CheckCover(std::span<const base::DenseGrad> grads) const;
-  absl::Status NonFiniteError(const base::DenseGrad& grad) const;
 
   const DenseTableConfig config_;
   const std::unique_ptr<DenseRule> rule_;

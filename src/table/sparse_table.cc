@@ -151,6 +151,7 @@ absl::Status SparseTable::Pull(const base::TableKeys& keys, base::StepKind kind,
 
 absl::Status SparseTable::Push(const base::TableGrads& grads, const PushOptions& options) {
   RETURN_IF_ERROR(base::Annotate(CheckPush(grads, options), Named(config_) + ": push"));
+  if (options.nan_policy == NanPolicy::kAbort) RETURN_IF_ERROR(CheckFinite(grads));
   const float learning_rate = static_cast<float>(schedule_.LearningRate(accessor_->learning_rate(), options.step));
   PushVisitor visitor(*accessor_, &Accessor::Push, grads, options.nan_policy, static_cast<float>(options.samples),
                       learning_rate);
@@ -171,7 +172,7 @@ absl::Status SparseTable::Assign(const base::TableGrads& values) {
 absl::Status SparseTable::Write(const base::TableGrads& values, NanPolicy nan_policy, Apply write) {
   RETURN_IF_ERROR(
       base::Annotate(CheckView(values.grads, pull_width(), values.keys.keys.size()), Named(config_) + ": write"));
-  if (nan_policy == NanPolicy::kAbort) RETURN_IF_ERROR(base::Annotate(CheckFinite(values), Named(config_)));
+  if (nan_policy == NanPolicy::kAbort) RETURN_IF_ERROR(CheckFinite(values));
   PushVisitor visitor(*accessor_, write, values, nan_policy, 1, 0);
   const WalkOptions walk{Missing::kCreate, static_cast<uint64_t>(pull_width()) * sizeof(float)};
   const absl::Status status = store_->Walk(values.keys.keys, walk, visitor);
@@ -189,7 +190,7 @@ absl::Status SparseTable::CheckPush(const base::TableGrads& grads, const PushOpt
   if (columns.click && grads.click.size() != count) {
     return absl::InvalidArgumentError("a click for each key is missing");
   }
-  return options.nan_policy == NanPolicy::kAbort ? CheckFinite(grads) : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::Status SparseTable::CheckFinite(const base::TableGrads& grads) const {
@@ -198,8 +199,8 @@ absl::Status SparseTable::CheckFinite(const base::TableGrads& grads) const {
     const std::span<const float> row(grads.grads.row(static_cast<int64_t>(i)), width);
     if (AllFinite(row)) continue;
     const size_t element = FirstNonFinite(row);
-    return absl::FailedPreconditionError(absl::StrCat("the gradient of key ", grads.keys.keys[i], " holds ",
-                                                      row[element], " at element ", element,
+    return absl::FailedPreconditionError(absl::StrCat(Named(config_), ": the gradient of key ", grads.keys.keys[i],
+                                                      " holds ", row[element], " at element ", element,
                                                       "; nothing was applied (nan_policy abort)"));
   }
   return absl::OkStatus();

@@ -41,6 +41,8 @@ class SparseTable {
   // Adds differences.grads (pull_width floats a key) to the weights and leaves the rules' states alone; rows that are
   // missing are born with their initial value first.
   absl::Status Add(const base::TableGrads& differences, NanPolicy nan_policy);
+  // The error that Push and Add give with NanPolicy::kAbort: for a request of several tables, before any is changed.
+  absl::Status CheckFinite(const base::TableGrads& grads) const;
   // Puts values.grads (pull_width floats a key) in place of the weights, but not NaN or Inf; otherwise as Add.
   absl::Status Assign(const base::TableGrads& values);
 
@@ -84,7 +86,6 @@ class SparseTable {
   absl::Status Write(const base::TableGrads& values, NanPolicy nan_policy,
                      void (Accessor::*write)(const PushBlock&) const);
   absl::Status CheckPush(const base::TableGrads& grads, const PushOptions& options) const;
-  absl::Status CheckFinite(const base::TableGrads& grads) const;
 
   const SparseTableConfig config_;
   const std::unique_ptr<Accessor> accessor_;

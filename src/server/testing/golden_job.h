@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -166,6 +167,8 @@ class GoldenWorkers {
       Put(body, 0.25f + 0.5f * static_cast<float>(i));
     Ask(0, kGoldenLanes, header, body);
   }
+  // Which of a lane's streams requests go down from now on. One that is not open yet is opened then.
+  void UseStream(int stream) { stream_ = stream; }
   // Of all requests so far.
   int refused() const { return refused_; }
 
@@ -193,7 +196,7 @@ class GoldenWorkers {
     wire::FrameWriter writer(header, body.size());
     writer.Append(body.data(), body.size());
     grpc::ByteBuffer request = writer.Finish();
-    auto& session = sessions_[{rank, lane}];
+    auto& session = sessions_[{rank, lane, stream_}];
     if (session == nullptr) session = std::make_unique<LaneSession>(job_, Worker(rank), lane);
     grpc::ByteBuffer reply = session->Answer(request);
     wire::FrameReader frame(reply);
@@ -208,8 +211,9 @@ class GoldenWorkers {
  private:
   HostedJob& job_;
   uint64_t next_id_;
+  int stream_ = 0;
   int refused_ = 0;
-  std::map<std::pair<int, int>, std::unique_ptr<LaneSession>> sessions_;
+  std::map<std::tuple<int, int, int>, std::unique_ptr<LaneSession>> sessions_;  // by rank, lane and stream
 };
 
 // What the workers do after the server's end, as long as it had lived on.
