@@ -21,6 +21,7 @@
 #include "table/checkpoint/save_list.h"
 #include "table/checkpoint/test_folder.h"
 #include "table/checkpoint/test_model.h"
+#include "table/checkpoint/test_servers.h"
 
 namespace regatta::table {
 namespace {
@@ -30,13 +31,6 @@ RunState At(uint64_t step) {
   run.step = step;
   run.blobs = {{"auc", std::string(step % 7, 'a')}};
   return run;
-}
-
-absl::Status SaveCut(const std::string& folder, ModelCut& cut, const RunState& run) {
-  ASSIGN_OR_RETURN(SaveContents contents, cut.Contents());
-  contents.run = run;
-  RETURN_IF_ERROR(WriteCheckpoint(folder, contents));
-  return cut.Complete();
 }
 
 // Saves a model whole or, with the folder of a base, its changes.
@@ -356,80 +350,6 @@ TEST_F(BrokenChain, AnIncrementalThatClaimsVersion1) {
   ExpectFound("3", "manifest.version");
 }
 
-// Servers of a job: each has its shards and its dense block.
-class Servers {
- public:
-  Servers(const TestModel& like, uint32_t count) : count_(count) {
-    const DenseTableConfig& dense = like.dense->config();
-    const int64_t size = like.dense->size();
-    for (uint32_t s = 0; s < count; ++s) {
-      Server server;
-      for (const auto& table : like.sparse) server.sparse.push_back(SparseTable::Create(table->config()).value());
-      for (const auto& table : server.sparse) table->TrackChanges(Tracking::kOn);
-      server.dense = DenseTable::CreateBlock(dense, size * s / count, size * (s + 1) / count).value();
-      servers_.push_back(std::move(server));
-    }
-  }
-  PartRange Shards(uint32_t s) const {
-    return {uint64_t{base::kVirtualShards} * s / count_, uint64_t{base::kVirtualShards} * (s + 1) / count_};
-  }
-  void Load(const CheckpointReader& reader) {
-    for (uint32_t s = 0; s < count_; ++s) {
-      Server& server = servers_[s];
-      const PartRange shards = Shards(s);
-      for (size_t t = 0; t < server.sparse.size(); ++t) {
-        ASSERT_TRUE(
-            reader
-                .ForEachBlock(t,
-                              [&](uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows) {
-                                if (shard < shards.begin || shard >= shards.end) return absl::OkStatus();
-                                return server.sparse[t]->Load(shard, keys, rows);
-                              })
-                .ok());
-      }
-      std::vector<std::vector<float>> arrays(static_cast<size_t>(1 + server.dense->state_count()),
-                                             std::vector<float>(static_cast<size_t>(server.dense->size())));
-      for (uint32_t a = 0; a < arrays.size(); ++a)
-        ASSERT_TRUE(reader.ReadDense(a, static_cast<uint64_t>(server.dense->begin()), arrays[a]).ok());
-      ASSERT_TRUE(server.dense->Load(arrays[0], std::span(arrays).subspan(1), reader.manifest().dense->updates).ok());
-    }
-  }
-  absl::Status SavePartOf(uint32_t s, const std::string& folder, const std::string& cut, const std::string& since,
-                          const RunState& run) {
-    CutOptions options;
-    options.part = SavePart{cut, s, count_, Shards(s), {}};
-    if (!since.empty()) {
-      ASSIGN_OR_RETURN(options.base, BaseAt(since + "/" + PartName(s)));
-    }
-    ModelTables tables;
-    for (const auto& table : servers_[s].sparse) tables.sparse.push_back(table.get());
-    tables.dense = servers_[s].dense.get();
-    ASSIGN_OR_RETURN(const auto begun, ModelCut::Begin(tables, options));
-    return SaveCut(folder + "/" + PartName(s), *begun, run);
-  }
-  void Save(const std::string& folder, const std::string& cut, const std::string& since = "") {
-    for (uint32_t s = 0; s < count_; ++s) {
-      RunState run;
-      run.step = 7;
-      run.blobs = {{absl::StrCat("windows.", s), "x"}};
-      ASSERT_EQ(SavePartOf(s, folder, cut, since, run), absl::OkStatus());
-    }
-  }
-  void SetRow(base::Key key, uint32_t bits) {
-    for (uint32_t s = 0; s < count_; ++s)
-      if (base::ShardOf(key) >= Shards(s).begin && base::ShardOf(key) < Shards(s).end)
-        table::SetRow(*servers_[s].sparse[0], key, {bits});
-  }
-
- private:
-  struct Server {
-    std::vector<std::unique_ptr<SparseTable>> sparse;
-    std::unique_ptr<DenseTable> dense;
-  };
-  const uint32_t count_;
-  std::vector<Server> servers_;
-};
-
 TEST(Parts, LoadOnAnyOtherNumberOfServersBitForBit) {
   TestFolder folder;
   TestModel model(5, {1, 1});  // 5 dense elements in all: some servers have a block of none or one
@@ -439,7 +359,7 @@ TEST(Parts, LoadOnAnyOtherNumberOfServersBitForBit) {
   std::string from = folder / "whole";
   int number = 0;
   for (const uint32_t count : {1, 2, 3, 5, 7, 2, 5, 3, 1}) {
-    Servers servers(model, count);
+    TestServers servers(model, count);
     servers.Load(CheckpointReader::Open(from).value());
     from = folder / absl::StrCat("parts", number);
     servers.Save(from, absl::StrCat("c", number++));
@@ -461,7 +381,7 @@ TEST(Parts, OfIncrementalsMakeAWholeToo) {
   TestModel model;
   model.FillRandom(500, 1);
   ASSERT_TRUE(WriteCheckpoint(folder / "whole", model.view(), At(7)).ok());
-  Servers servers(model, 3);
+  TestServers servers(model, 3);
   servers.Load(CheckpointReader::Open(folder / "whole").value());
   servers.Save(folder / "a", "a");
   for (base::Key key = 1; key < 40; ++key) {
@@ -488,7 +408,7 @@ TEST(Parts, ThatAreNotAllOfOneCutAreRefused) {
   TestFolder folder;
   TestModel model;
   model.FillRandom(300, 1);
-  Servers servers(model, 3), two(model, 2);
+  TestServers servers(model, 3), two(model, 2);
   servers.Save(folder / "a", "a");
   servers.Save(folder / "b", "b");
   two.Save(folder / "two", "a");
@@ -526,7 +446,7 @@ TEST(Parts, ThatAreNotAllOfOneCutAreRefused) {
 TEST(Parts, OfDifferentMomentsOfTheRunAreRefused) {
   TestFolder folder;
   TestModel model;
-  Servers servers(model, 2);
+  TestServers servers(model, 2);
   RunState early, late;
   late.step = 1;
   ASSERT_TRUE(servers.SavePartOf(0, folder / "a", "a", "", early).ok());
