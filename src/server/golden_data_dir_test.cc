@@ -49,7 +49,8 @@ TEST_P(GoldenTest, GoesOnFromTheLogAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, GoldenTest,
-                         testing::Values("data_dir_v3/async", "data_dir_v3/sync", "data_dir_v3/geo"),
+                         testing::Values("data_dir_v3/async", "data_dir_v3/sync", "data_dir_v3/geo",
+                                         "data_dir_v4/async", "data_dir_v4/sync", "data_dir_v4/geo"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '/', '_');

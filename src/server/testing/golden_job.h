@@ -4,10 +4,13 @@
 #pragma once
 
 #include <glog/logging.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -167,6 +170,48 @@ class GoldenWorkers {
       Put(body, 0.25f + 0.5f * static_cast<float>(i));
     Ask(0, kGoldenLanes, header, body);
   }
+  // Rows, dense parameters and counts, as training and as a save read them.
+  void Read(int rank, uint64_t step) {
+    const base::GroupedKeys keys(KeysOf(rank, step));
+    for (int lane = 0; lane < kGoldenLanes; ++lane) {
+      const wire::Range shards = job_.spec().lanes.Shards(0, lane);
+      ps::FrameHeader pull = Header(ps::PULL, 0, step);
+      pull.set_kind(ps::INFER);
+      std::string body;
+      ps::Section& section = *pull.add_sections();
+      for (const base::Key key : keys.view().keys) {
+        if (!shards.Contains(base::ShardOf(key))) continue;
+        Put(body, key);
+        section.set_keys(section.keys() + 1);
+      }
+      section.set_width(static_cast<uint32_t>(kGoldenDims[0]));
+      Ask(rank, lane, pull, body);
+      Ask(rank, lane, Header(ps::COUNT_ROWS, 0, 0), "");
+      ps::FrameHeader rows = Header(ps::READ_ROWS, 0, 0);
+      rows.add_sections()->set_table(1);
+      rows.set_shard(static_cast<uint32_t>(shards.begin));
+      rows.set_count(10);
+      Ask(rank, lane, rows, "");
+    }
+    ps::FrameHeader dense = Header(ps::PULL_DENSE, 0, step);
+    dense.set_kind(ps::INFER);
+    Ask(rank, kGoldenLanes, dense, "");
+    ps::FrameHeader state = Header(ps::READ_DENSE, 0, 0);
+    state.set_shard(1);
+    Ask(rank, kGoldenLanes, state, "");
+  }
+  // A frame that was recorded, down a lane: the bytes of the answer.
+  std::string Ask(int rank, int lane, const std::string& frame) {
+    const grpc::Slice slice(frame);
+    grpc::ByteBuffer request(&slice, 1);
+    auto& session = sessions_[{rank, lane, stream_}];
+    if (session == nullptr) session = std::make_unique<LaneSession>(job_, Worker(rank), lane);
+    return BytesOf(session->Answer(request));
+  }
+  // Every request from now on, and its answer.
+  using Record =
+      std::function<void(int rank, int lane, ps::Verb verb, const std::string& request, const std::string& reply)>;
+  void RecordWith(Record record) { record_ = std::move(record); }
   // Which of a lane's streams requests go down from now on. One that is not open yet is opened then.
   void UseStream(int stream) { stream_ = stream; }
   // Of all requests so far.
@@ -195,10 +240,10 @@ class GoldenWorkers {
     header.set_id(next_id_++);
     wire::FrameWriter writer(header, body.size());
     writer.Append(body.data(), body.size());
-    grpc::ByteBuffer request = writer.Finish();
-    auto& session = sessions_[{rank, lane, stream_}];
-    if (session == nullptr) session = std::make_unique<LaneSession>(job_, Worker(rank), lane);
-    grpc::ByteBuffer reply = session->Answer(request);
+    const std::string request = BytesOf(writer.Finish()), answer = Ask(rank, lane, request);
+    if (record_) record_(rank, lane, header.verb(), request, answer);
+    const grpc::Slice slice(answer);
+    grpc::ByteBuffer reply(&slice, 1);
     wire::FrameReader frame(reply);
     if (!frame.Open().ok() || frame.header().code() != 0) {
       ++refused_;
@@ -209,8 +254,17 @@ class GoldenWorkers {
   }
 
  private:
+  static std::string BytesOf(const grpc::ByteBuffer& buffer) {
+    std::vector<grpc::Slice> slices;
+    CHECK(buffer.Dump(&slices).ok());
+    std::string bytes;
+    for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    return bytes;
+  }
+
   HostedJob& job_;
   uint64_t next_id_;
+  Record record_;
   int stream_ = 0;
   int refused_ = 0;
   std::map<std::tuple<int, int, int>, std::unique_ptr<LaneSession>> sessions_;  // by rank, lane and stream
