@@ -43,16 +43,19 @@ absl::Status PullStage::Run(const PlannedBatch& planned, base::StepKind kind, ui
   rows_ = rows.tables;
   metrics::TraceSpan span(tracer_, "gather");
   for (size_t i = 0; i < leaves_.size(); ++i) {
-    Fill(static_cast<int>(i), planned, rows.tables[i]);
+    RETURN_IF_ERROR(Fill(static_cast<int>(i), planned, rows.tables[i]));
     leaves_[i].set_requires_grad(kind == base::StepKind::kTrain);
   }
   Bind(rows.dense, kind);
   return absl::OkStatus();
 }
 
-void PullStage::Fill(int embedding, const PlannedBatch& planned, base::RowsView<const float> rows) {
+absl::Status PullStage::Fill(int embedding, const PlannedBatch& planned, base::RowsView<const float> rows) {
   const data::Batch& batch = *planned.batch;
   const model::EmbeddingSpec& spec = spec_.embeddings[embedding];
+  if (rows.width != spec.dim)
+    return absl::InternalError(
+        absl::StrCat("table ", spec.table, " gives rows of ", rows.width, " floats, and the model reads ", spec.dim));
   const int64_t width = spec_.width(embedding);
   torch::Tensor& buffer = buffers_[embedding];
   if (!buffer.defined() || buffer.size(0) < batch.size) buffer = torch::empty({batch.size, width});
@@ -60,11 +63,12 @@ void PullStage::Fill(int embedding, const PlannedBatch& planned, base::RowsView<
   leaves_[embedding] = buffer.narrow(0, 0, batch.size).detach();
   float* out = buffer.data_ptr<float>();
   lookup::GatherPool(planned.plan, spec.pooling, rows, {out, width, batch.slots});
-  if (spec.dense_columns == model::DenseColumns::kApart) return;
+  if (spec.dense_columns == model::DenseColumns::kApart) return absl::OkStatus();
   const int64_t first = int64_t{batch.slots} * spec.dim;
   for (int sample = 0; sample < batch.size; ++sample)
     std::memcpy(out + sample * width + first, batch.dense.data() + int64_t{sample} * batch.dense_dim,
                 sizeof(float) * batch.dense_dim);
+  return absl::OkStatus();
 }
 
 void PullStage::Bind(std::span<const float> dense, base::StepKind kind) {

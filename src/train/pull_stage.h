@@ -31,7 +31,7 @@ class PullStage {
 
  private:
   base::StepKeys KeysOf(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
-  void Fill(int embedding, const PlannedBatch& planned, base::RowsView<const float> rows);
+  absl::Status Fill(int embedding, const PlannedBatch& planned, base::RowsView<const float> rows);
   void Bind(std::span<const float> dense, base::StepKind kind);
 
   const model::ModelSpec& spec_;

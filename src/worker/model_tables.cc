@@ -1,5 +1,8 @@
 #include "worker/model_tables.h"
 
+#include <set>
+#include <string>
+
 #include "runner/table_parameters.h"
 
 namespace regatta::worker {
@@ -19,9 +22,14 @@ table::InitializerConfig ToInitializer(const model::Init& init) {
 
 }  // namespace
 
-table::ModelConfig TablesOf(const model::ModelSpec& spec, const runner::OptimizerOptions& optimizer, uint64_t seed) {
+absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const runner::OptimizerOptions& optimizer,
+                                            uint64_t seed) {
   table::ModelConfig configs;
+  std::set<std::string> names;
   for (const model::EmbeddingSpec& embedding : spec.embeddings) {
+    if (!names.insert(embedding.table).second)
+      return absl::InvalidArgumentError(absl::StrCat("two embeddings of the model name the table '", embedding.table,
+                                                     "': give each embedding a table of its own"));
     table::SparseTableConfig table;
     table.name = embedding.table;
     table.dim = embedding.dim;
@@ -41,7 +49,7 @@ table::ModelConfig TablesOf(const model::ModelSpec& spec, const runner::Optimize
 
 absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const runner::RunConfig& run,
                                                    base::Config& config, runner::Remarks& remarks) {
-  table::ModelConfig configs = TablesOf(spec, run.optimizer, static_cast<uint64_t>(run.runner.seed));
+  ASSIGN_OR_RETURN(table::ModelConfig configs, TablesOf(spec, run.optimizer, static_cast<uint64_t>(run.runner.seed)));
   for (table::SparseTableConfig& table : configs.sparse) {
     ASSIGN_OR_RETURN(const runner::TableRule rule, runner::RuleFor(config, table.name, run.optimizer.sparse, remarks));
     table.rule = rule.rule;

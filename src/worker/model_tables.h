@@ -11,8 +11,9 @@
 
 namespace regatta::worker {
 
-// Sparse tables are in order of ModelSpec::embeddings.
-table::ModelConfig TablesOf(const model::ModelSpec& spec, const runner::OptimizerOptions& optimizer, uint64_t seed);
+// Sparse tables are in order of ModelSpec::embeddings. INVALID_ARGUMENT where two embeddings name one table.
+absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const runner::OptimizerOptions& optimizer,
+                                            uint64_t seed);
 
 // The same with what table_parameters says of each table.
 absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const runner::RunConfig& run,

@@ -1,9 +1,13 @@
 #include "train/trainer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "base/mutex.h"
 #include "client/local_client.h"
@@ -41,6 +45,7 @@ class Numbers : public data::Dataset {
   absl::StatusOr<std::unique_ptr<data::Batch>> Next() override {
     base::MutexLock lock(mu_);
     while (next_ < batches_ && done_.Contains(next_)) ++next_;
+    if (next_ == hang_at && at_hang != nullptr) *at_hang = true;
     while (next_ == hang_at && !interrupted_) changed_.Wait(mu_);
     if (interrupted_ || next_ >= batches_) return std::unique_ptr<data::Batch>();
     auto batch = std::make_unique<data::Batch>();
@@ -66,7 +71,8 @@ class Numbers : public data::Dataset {
   absl::Status EndPass() override { return absl::OkStatus(); }
   data::Progress progress() const override { return {}; }
 
-  uint64_t hang_at = UINT64_MAX;  // the batch that never comes, until Interrupt
+  uint64_t hang_at = UINT64_MAX;         // the batch that never comes, until Interrupt
+  std::atomic<bool>* at_hang = nullptr;  // becomes true when that is so
 
  private:
   const uint64_t batches_, bad_;
@@ -174,18 +180,97 @@ TEST(Trainer, AStopEndsTheWaitForData) {
     Numbers data(20);
     data.hang_at = 5;
     Watcher watcher;
-    watcher.stop_asked = true;  // heeded by those who wait only: the five batches that came are trained on
+    data.at_hang = &watcher.stop_asked;  // heeded by those who wait only: the five batches that came are trained on
     Trainer trainer(setup.model, *setup.local, setup.options);
     const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
     ASSERT_TRUE(end.ok()) << end.status();
     EXPECT_FALSE(end->complete);
     EXPECT_EQ(end->position.low, 5u);
     data.hang_at = UINT64_MAX;
+    watcher.stop_asked = false;
     const auto rest = trainer.RunPass(data, base::StepKind::kTrain, end->position, 0, watcher);
     ASSERT_TRUE(rest.ok()) << rest.status();
     EXPECT_TRUE(rest->complete);
     EXPECT_EQ(watcher.seen.size(), 20u);
   }
+}
+
+// A model whose output a test makes up, from a sum that is right.
+class Odd : public Sum {
+ public:
+  using Make = std::function<model::Output(const model::Input& in, const model::Output& right)>;
+  explicit Odd(Make make) : make_(std::move(make)) {}
+  model::Output Forward(const model::Input& in) const override { return make_(in, Sum::Forward(in)); }
+
+ private:
+  const Make make_;
+};
+
+TEST(Trainer, AnOutputThatCannotBeIsAnError) {
+  using model::Input;
+  using model::Output;
+  const std::pair<Odd::Make, std::string> cases[] = {
+      {[](const Input&, const Output& o) -> Output {
+         return {o.loss, o.predictions.repeat({2}).reshape({4, 2})};
+       },
+       "the model's prediction has the shape [4, 2]; it must have the shape [4]"},
+      {[](const Input&, const Output& o) -> Output {
+         return {o.loss, o.predictions.slice(0, 0, 2)};
+       },
+       "the shape [2]"},
+      {[](const Input&, const Output& o) -> Output {
+         return {o.loss.unsqueeze(1), o.predictions};
+       },
+       "the model's loss has the shape [4, 1]"},
+      {[](const Input&, const Output& o) -> Output {
+         return {o.loss.mean(), o.predictions};
+       },
+       "the shape []"},
+      {[](const Input&, const Output& o) -> Output {
+         return {o.loss, {}};
+       },
+       "prediction is not set"},
+      {[](const Input&, const Output& o) -> Output {
+         return {o.loss, o.predictions.to(torch::kFloat64)};
+       },
+       "has the type Double"},
+      {[](const Input&, const Output& o) -> Output {
+         return {o.loss, o.predictions * 0 + 3};
+       },
+       "prediction for sample 0 is 3; it must be a probability from 0 to 1"},
+      {[](const Input&, const Output& o) -> Output {
+         return {o.loss, o.predictions * std::nanf("")};
+       },
+       "prediction for sample 0 is nan"},
+      {[](const Input& in, const Output& o) -> Output {
+         return {torch::matmul(in.features, o.loss), o.loss};
+       },
+       "the model failed: "},
+      {[](const Input&, const Output&) -> Output { throw 7; }, "it threw something that is no std::exception"},
+  };
+  for (const auto& [make, found] : cases)
+    for (const base::StepKind kind : {base::StepKind::kTrain, base::StepKind::kInfer}) {
+      Embedded setup(1);
+      const Odd odd(make);
+      Numbers data(3);
+      Watcher watcher;
+      const auto end = Trainer(odd, *setup.local, setup.options).RunPass(data, kind, {}, 0, watcher);
+      EXPECT_THAT(std::string(end.status().message()), testing::HasSubstr(found));
+      EXPECT_THAT(std::string(end.status().message()), testing::Not(testing::HasSubstr("frame #"))) << "C++ frames";
+      EXPECT_EQ(setup.sparse->rows(), 0u) << found;
+    }
+}
+
+TEST(Trainer, ARowOfAnotherWidthThanTheModelReadsIsAnError) {
+  Embedded setup(1);
+  class Wide : public Sum {
+   public:
+    Wide() { spec_.embeddings[0].dim = 3; }
+  } wide;
+  Numbers data(3);
+  Watcher watcher;
+  const auto end = Trainer(wide, *setup.local, setup.options).RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+  EXPECT_THAT(std::string(end.status().message()), testing::HasSubstr("rows of 1 floats, and the model reads 3"));
 }
 
 TEST(Trainer, OneThreadWalksEveryBatchInOrder) {

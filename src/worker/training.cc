@@ -9,7 +9,7 @@ namespace regatta::worker {
 absl::StatusOr<std::unique_ptr<Training>> Training::Start(fleet::Fleet& fleet, const model::Model& model,
                                                           const TrainingOptions& options) {
   TrainingOptions made = options;
-  made.worker.tables = TablesOf(model.spec(), options.optimizer, options.seed);
+  ASSIGN_OR_RETURN(made.worker.tables, TablesOf(model.spec(), options.optimizer, options.seed));
   made.worker.cancelled = [stop = options.stop, cancelled = options.worker.cancelled] { return stop() || cancelled(); };
   if (options.worker.on_loss == fleet::OnLoss::kAwait)
     return absl::UnimplementedError(

@@ -93,6 +93,16 @@ TEST(Training, AloneItLearnsSavesAndGoesOn) {
   EXPECT_EQ(loaded->loss, after->loss);
 }
 
+TEST(Training, TwoEmbeddingsOfOneTableAreRefusedBeforeAnythingIsTrained) {
+  class Twice : public Sum {
+   public:
+    Twice() { spec_.AddEmbedding({.table = "embedding", .dim = 2, .init = model::Init::Constant(0)}); }
+  } twice;
+  const auto fleet = Alone();
+  const auto refused = Training::Start(*fleet, twice, Quiet());
+  EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("name the table 'embedding'"));
+}
+
 TEST(Training, EveryWorkerReportsTheMetricsOfAll) {
   const TestFolder files, saves;
   WriteData(files.path());
