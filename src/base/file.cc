@@ -45,6 +45,13 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
   return bytes;
 }
 
+absl::StatusOr<std::string> ReadOwnFile(const std::string& path, uint64_t max_bytes) {
+  ASSIGN_OR_RETURN(const int fd, OpenOwn(path, O_RDONLY));
+  absl::StatusOr<std::string> bytes = ReadOpenFile(fd, path, max_bytes);
+  close(fd);
+  return bytes;
+}
+
 absl::Status WriteFileAtomically(const std::string& path, std::string_view bytes) {
   const std::string fresh = path + ".tmp";
   ASSIGN_OR_RETURN(const auto file, AppendFile::Create(fresh));
@@ -85,6 +92,13 @@ absl::Status MakeFolders(const std::string& path) {
   if (!error) return absl::OkStatus();
   errno = error.value();
   return ErrnoStatus("cannot create folder", path);
+}
+
+absl::Status MakeOwnFolder(const std::string& path) {
+  const absl::Status there = CheckOwnFolder(path);
+  if (!absl::IsNotFound(there)) return there;
+  RETURN_IF_ERROR(MakeFolders(path));
+  return CheckOwnFolder(path);
 }
 
 absl::Status MakeNewFolder(const std::string& path) {

@@ -15,6 +15,8 @@ namespace regatta::base {
 
 // Regular files only (OpenForReading).
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes = UINT64_MAX);
+// A file that the program itself made: a symbolic link is an error (OpenOwn).
+absl::StatusOr<std::string> ReadOwnFile(const std::string& path, uint64_t max_bytes = UINT64_MAX);
 // The rest of an open file; `path` is for messages.
 absl::StatusOr<std::string> ReadOpenFile(int fd, const std::string& path, uint64_t max_bytes = UINT64_MAX);
 
@@ -27,8 +29,11 @@ absl::Status RenameDurably(const std::string& from, const std::string& to);
 absl::Status ExchangeDurably(const std::string& a, const std::string& b);
 absl::Status SyncFolder(const std::string& folder);
 absl::Status MakeFolders(const std::string& path);
+// For folders that the program names: what is there must be a folder, and no link (CheckOwnFolder).
+absl::Status MakeOwnFolder(const std::string& path);
 // ALREADY_EXISTS where something has the name, be it a link.
 absl::Status MakeNewFolder(const std::string& path);
+// Links are removed, not followed.
 absl::Status RemoveTree(const std::string& path);
 bool Exists(const std::string& path);
 // Bytes a user may still write on the disk that holds `path` (or its nearest existing parent).

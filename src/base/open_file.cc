@@ -15,6 +15,7 @@ const char* KindOf(mode_t mode) {
   if (S_ISFIFO(mode)) return "a FIFO";
   if (S_ISSOCK(mode)) return "a socket";
   if (S_ISLNK(mode)) return "a symbolic link";
+  if (S_ISREG(mode)) return "a file";
   return "a device";
 }
 
@@ -59,6 +60,15 @@ absl::StatusOr<int> OpenForReading(const std::string& path) { return OpenRegular
 
 absl::StatusOr<int> OpenOwn(const std::string& path, int flags, mode_t mode) {
   return OpenRegular(path, flags | O_NOFOLLOW, mode);
+}
+
+absl::Status CheckOwnFolder(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return ErrnoStatus("cannot look at", path);
+  if (S_ISDIR(info.st_mode)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Printable(path), " is not a folder (", KindOf(info.st_mode),
+                   "): remove it, and let nobody else write to the folder that it is in"));
 }
 
 absl::StatusOr<int> CreateOwn(const std::string& path, mode_t mode) {

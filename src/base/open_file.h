@@ -27,6 +27,11 @@ absl::StatusOr<int> OpenOwn(const std::string& path, int flags, mode_t mode = 0)
 // A new, empty file for writing. What had the name is removed, not followed.
 absl::StatusOr<int> CreateOwn(const std::string& path, mode_t mode);
 
+// OK: `path`, a folder that the program itself made, is a folder and no symbolic link. NOT_FOUND: nothing has the name.
+// Anything else: INVALID_ARGUMENT, which says what it is and to remove it. Somebody who may write to the folder above
+// can still exchange it afterwards.
+absl::Status CheckOwnFolder(const std::string& path);
+
 // INVALID_ARGUMENT where `fd`, which was opened as `path`, is no regular file.
 absl::Status CheckRegularFile(int fd, const std::string& path);
 

@@ -99,5 +99,30 @@ TEST_F(OpenFileTest, ANewFolderIsNoLink) {
   EXPECT_FALSE(MakeNewFolder(At("4.saving")).ok());
 }
 
+TEST_F(OpenFileTest, AFolderOfOursIsAFolderAndNoLink) {
+  EXPECT_TRUE(absl::IsNotFound(CheckOwnFolder(At("none"))));
+  EXPECT_EQ(MakeOwnFolder(At("none")), absl::OkStatus());
+  EXPECT_EQ(CheckOwnFolder(At("none")), absl::OkStatus());
+  EXPECT_EQ(MakeOwnFolder(At("none")), absl::OkStatus());
+  fs::create_directory_symlink("none", At("planted"));
+  fs::create_directory_symlink("nothing", At("dangling"));
+  const std::pair<const char*, const char*> wrong[] = {
+      {"planted", "a symbolic link"}, {"dangling", "a symbolic link"}, {"fifo", "a FIFO"}, {"precious", "a file"}};
+  for (const auto& [name, kind] : wrong) {
+    for (const absl::Status& status : {CheckOwnFolder(At(name)), MakeOwnFolder(At(name))}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+      EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat(At(name), " is not a folder (", kind, "): remove")))
+          << status;
+    }
+  }
+  EXPECT_FALSE(fs::exists(At("nothing")));
+}
+
+TEST_F(OpenFileTest, AFileOfOursIsNotReadThroughALink) {
+  EXPECT_EQ(*ReadOwnFile(At("precious")), "precious");
+  const absl::Status status = ReadOwnFile(At("link")).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "link is not a regular file (a symbolic link)")) << status;
+}
+
 }  // namespace
 }  // namespace regatta::base

@@ -261,6 +261,30 @@ TEST(Return, AServerThatIsStartedAgainForAJobThatIsDoneEnds) {
   EXPECT_NE(*later, nullptr) << "another job, which begins anew";
 }
 
+// The server wrote down that the worker is done, and was killed before it answered. When it comes back everybody is
+// done, and the worker says goodbye once more.
+TEST(Return, AGoodbyeThatWasRecordedAndNotAnsweredIsAnsweredByTheServerThatComesBack) {
+  const table::TestFolder folder;
+  server::ServerOptions options{.listen = {"127.0.0.1:0"}, .workers = 1, .data_dir = folder.path() + "/0"};
+  auto server = server::PsServer::Start(options).value();
+  options.listen = server->endpoints();
+  WorkerOptions joining;
+  joining.tables = LedgerTables();
+  joining.servers.push_back({server->endpoints(), {}});
+  auto worker = Worker::Start(joining);
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  server->job()->roster().Leave(server->job()->roster().members().front().id);
+  server.reset();
+  server = server::PsServer::Start(options).value();
+  ASSERT_NE(server, nullptr);
+  std::thread serving([&] { EXPECT_EQ(server->Wait(), absl::OkStatus()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it has looked who is missing
+  const auto start = std::chrono::steady_clock::now();
+  (*worker)->Stop(absl::OkStatus());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  serving.join();
+}
+
 TEST(Return, AServerThatKnowsItsPlaceRefusesTheFolderOfAnother) {
   const table::TestFolder folder;
   const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};

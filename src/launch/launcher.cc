@@ -65,6 +65,8 @@ int RunJob(Flavour flavour, const LaunchArgs& args, std::vector<std::string> com
   const absl::StatusOr<LogLock> lock = LogLock::Take(args.log_dir, plan);
   if (!lock.ok()) return Fail(flavour, lock.status(), absl::IsFailedPrecondition(lock.status()) ? kUsage : kFailed);
   if (args.data_dir == OwnDataDir(args)) {
+    if (const absl::Status own = base::CheckOwnFolder(args.data_dir); !own.ok() && !absl::IsNotFound(own))
+      return Fail(flavour, own, kFailed);
     for (const PlannedProcess& process : plan.processes) {
       if (process.role != cluster::Role::kServer) continue;
       const absl::Status emptied = base::RemoveTree(absl::StrCat(args.data_dir, "/server.", process.index));

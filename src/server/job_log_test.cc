@@ -21,6 +21,8 @@ using testing::HasSubstr;
 
 bool Never() { return false; }
 
+Identity Worker(int rank, uint64_t incarnation = 7) { return {rank, incarnation, "here"}; }
+
 JobSpec Spec(int workers) {
   JobSpec spec;
   spec.workers = workers;
@@ -54,7 +56,7 @@ class Life {
   }
   // The only worker that is expected meets itself.
   void Meet(const std::string& name, uint64_t round, const std::string& payload) {
-    EXPECT_EQ(job().rendezvous().Meet(0, name, round, payload, {}, Never).status(), absl::OkStatus());
+    EXPECT_EQ(job().rendezvous().Meet(Worker(0), name, round, payload, {}, Never).status(), absl::OkStatus());
   }
 
  private:
@@ -103,7 +105,7 @@ Life::Known Prepare(const std::string& folder, std::string* term) {
 void ExpectAsBefore(Life& life, const Life::Known& known) {
   EXPECT_EQ(life.known(), known);
   for (const auto& [key, payloads] : known) {
-    const auto again = life.job().rendezvous().Meet(0, key.first, key.second, "other", {}, Never);
+    const auto again = life.job().rendezvous().Meet(Worker(0), key.first, key.second, "other", {}, Never);
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(**again, payloads) << key.first << ", round " << key.second;
   }
@@ -234,18 +236,22 @@ TEST(JobLog, ManyMeetingsKeepItShort) {
   uint64_t written = 0, longest = 0;
   {
     Life life(folder.path(), 2);
-    for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(life.job().Admit({rank, 1, "here"}).ok());
+    uint64_t second = 7;  // the incarnation of worker 1
+    for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(life.job().Admit(Worker(rank)).ok());
     auto keeper = Keeper::Start(life.job(), life.journal(), {.job_bytes = kBytes}).value();
     const std::string payload(100, 'p');
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (uint64_t told = 0, round = 0; told < 4 && std::chrono::steady_clock::now() < deadline; ++round) {
-      std::thread other([&] { EXPECT_TRUE(life.job().rendezvous().Meet(1, "often", round, payload, {}, Never).ok()); });
-      EXPECT_TRUE(life.job().rendezvous().Meet(0, "often", round, payload, {}, Never).ok());
+      Rendezvous& rendezvous = life.job().rendezvous();
+      std::thread other(
+          [&] { EXPECT_TRUE(rendezvous.Meet(Worker(1, second), "often", round, payload, {}, Never).ok()); });
+      EXPECT_TRUE(rendezvous.Meet(Worker(0), "often", round, payload, {}, Never).ok());
       other.join();
       written += 2 * payload.size();
       if (round % 50 == 0) {
         life.job().roster().Lose(1, "test");
-        ASSERT_TRUE(life.job().Admit({1, round + 2, "there"}).ok());
+        second = round + 8;
+        ASSERT_TRUE(life.job().Admit(Worker(1, second)).ok());
       }
       // No faster than it is looked at.
       const uint64_t bytes = life.journal().job_bytes();

@@ -136,6 +136,20 @@ absl::Status MakePrivate(const std::string& data_dir) {
   return absl::OkStatus();
 }
 
+// Earlier versions left the mode of a term to the umask.
+absl::Status CloseToOthers(const std::string& folder) {
+  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) {
+    const absl::Status failed = base::ErrnoStatus("cannot open", folder);
+    RETURN_IF_ERROR(base::CheckOwnFolder(folder));
+    return failed;
+  }
+  const bool done = fchmod(fd, kPrivateFolder) == 0;
+  const absl::Status failed = base::ErrnoStatus("cannot set the mode of", folder);
+  close(fd);
+  return done ? absl::OkStatus() : failed;
+}
+
 // What a claimant sees of a term's holder at one moment.
 struct Sight {
   bool gone = false;  // the term has another name meanwhile
@@ -224,6 +238,9 @@ absl::StatusOr<std::unique_ptr<Lease>> Lease::Acquire(const std::string& data_di
       continue;
     }
     const uint64_t term = *newest;
+    const absl::Status folder = base::CheckOwnFolder(TermFolder(data_dir, term));
+    if (absl::IsNotFound(folder)) continue;  // somebody has renamed it
+    RETURN_IF_ERROR(folder);
     ASSIGN_OR_RETURN(const Judgement judged, AwaitEnd(data_dir, term, options));
     if (judged.before == Before::kGone) continue;
     std::unique_ptr<Lease> lease(new Lease(data_dir, term + 1, options));
@@ -232,9 +249,9 @@ absl::StatusOr<std::unique_ptr<Lease>> Lease::Acquire(const std::string& data_di
       if (errno == ENOENT) continue;
       return base::ErrnoStatus("cannot rename", TermFolder(data_dir, term));
     }
-    // Earlier versions left it to the umask. One that is not there has been taken by somebody who was faster.
-    if (chmod(lease->folder_.c_str(), kPrivateFolder) != 0 && errno != ENOENT)
-      return base::ErrnoStatus("cannot set the mode of", lease->folder_);
+    // One that is not there has been taken by somebody who was faster.
+    const absl::Status closed = CloseToOthers(lease->folder_);
+    if (!closed.ok() && !absl::IsNotFound(closed)) return closed;
     RETURN_IF_ERROR(base::SyncFolder(data_dir));
     RETURN_IF_ERROR(base::Failpoint("lease.renamed"));
     // Somebody may have come between the look and the renaming: then it is that one who may have files open.
@@ -311,7 +328,9 @@ absl::Status Lease::LookLocked() {
   const auto found = NewestTerm(data_dir_);
   const uint64_t now = found.ok() ? found->value_or(0) : 0;
   if (now > term_) {
-    const Owner owner = Parse(base::ReadFile(TermFolder(data_dir_, now) + kOwner, kMaxOwnerBytes).value_or(""));
+    const std::string folder = TermFolder(data_dir_, now);
+    const bool own = base::CheckOwnFolder(folder).ok();
+    const Owner owner = Parse(own ? base::ReadOwnFile(folder + kOwner, kMaxOwnerBytes).value_or("") : "");
     const bool told = owner.pid != 0 && owner.pid != getpid();  // it writes its name a little later
     lost_ = absl::UnavailableError(absl::StrFormat(
         "%s has been taken over by %s: this server did not renew its lease of %.1f s, and serves no more", data_dir_,

@@ -18,7 +18,9 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "server/journal.h"
+#include "server/local_saves.h"
 #include "table/checkpoint/test_folder.h"
+#include "table/log/log_seal.h"
 
 namespace regatta::server {
 namespace {
@@ -257,6 +259,97 @@ TEST(Lease, APlantedLinkIsNotFollowed) {
   fs::create_symlink(folder / "precious", folder / ("data/term-3/OWNER." + std::to_string(getpid())));
   EXPECT_TRUE(Lease::Acquire(folder / "data", kShort).ok());
   EXPECT_EQ(base::ReadFile(folder / "precious").value(), "precious");
+}
+
+// Everything below `folder`: paths, modes and bytes.
+std::vector<std::string> ContentsOf(const std::string& folder) {
+  std::vector<std::string> contents{absl::StrCat(folder, " ", ModeOf(folder))};
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    contents.push_back(absl::StrCat(entry.path().string(), " ", ModeOf(entry.path().string()), " ",
+                                    entry.is_regular_file() ? base::ReadFile(entry.path().string()).value() : ""));
+  std::sort(contents.begin(), contents.end());
+  return contents;
+}
+
+// A folder of somebody else's that looks like a term, with a checkpoint of which a part was left by a killed writer.
+std::string MakeElsewhere(const table::TestFolder& folder) {
+  const std::string elsewhere = folder / "elsewhere";
+  EXPECT_TRUE(Journal::Open(elsewhere, kShort, 0).ok());
+  fs::create_directories(elsewhere + "/term-1/checkpoint/1.saving");
+  std::ofstream(elsewhere + "/term-1/checkpoint/1.saving/precious") << "precious";
+  fs::permissions(elsewhere + "/term-1", fs::perms(0755));
+  return elsewhere;
+}
+
+TEST(Lease, AFolderOfADataDirThatIsALinkIsRefused) {
+  table::TestFolder folder;
+  const std::string elsewhere = MakeElsewhere(folder);
+  const auto before = ContentsOf(elsewhere);
+  const std::pair<const char*, std::string> links[] = {{"term-3", elsewhere + "/term-1"},
+                                                       {"term-3", folder / "nowhere"},
+                                                       {"term-3/log", elsewhere + "/term-1/log"},
+                                                       {"term-3/log", folder / "nowhere"}};
+  for (const auto& [name, target] : links) {
+    const std::string data_dir = folder / "data";
+    fs::create_directories(fs::path(data_dir + "/" + name).parent_path());
+    fs::create_directory_symlink(target, data_dir + "/" + name);
+    const absl::Status refused = Journal::Open(data_dir, kShort, 0).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << name << ": " << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("is not a folder (a symbolic link): remove it")) << name;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(data_dir + "/term-")) << name;
+    EXPECT_EQ(ContentsOf(elsewhere), before) << name;
+    EXPECT_FALSE(fs::exists(folder / "nowhere"));
+    fs::remove_all(data_dir);
+  }
+}
+
+TEST(Lease, ATermThatIsNoFolderIsRefused) {
+  table::TestFolder folder;
+  fs::create_directory(folder / "data");
+  std::ofstream(folder / "data/term-3") << "precious";
+  const absl::Status refused = Lease::Acquire(folder / "data", kShort).status();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("data/term-3 is not a folder (a file): remove it"));
+}
+
+TEST(Lease, ALogIsNotSealedThroughALink) {
+  table::TestFolder folder;
+  const std::string elsewhere = MakeElsewhere(folder);
+  fs::create_directory(folder / "term-1");
+  fs::create_directory_symlink(elsewhere + "/term-1/log", folder / "term-1/log");
+  const auto before = ContentsOf(elsewhere);
+  EXPECT_EQ(table::SealLogs(folder / "term-1/log").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ContentsOf(elsewhere), before);
+}
+
+TEST(Lease, OlderTermsAreRemovedAndNotWhatTheyLinkTo) {
+  table::TestFolder folder;
+  const std::string elsewhere = MakeElsewhere(folder);
+  const auto before = ContentsOf(elsewhere);
+  fs::create_directories(folder / "data/term-3");
+  fs::create_directories(folder / "data/term-2");
+  fs::create_directory_symlink(elsewhere, folder / "data/term-1");
+  fs::create_directory_symlink(elsewhere, folder / "data/term-2/log");
+  ASSERT_TRUE(Lease::Acquire(folder / "data", kShort).ok());
+  for (const char* name : {"data/term-1", "data/term-2"}) EXPECT_FALSE(fs::exists(folder / name)) << name;
+  EXPECT_EQ(ContentsOf(elsewhere), before);
+}
+
+TEST(Lease, SavesThatAreALinkAreRefused) {
+  table::TestFolder folder;
+  const std::string elsewhere = MakeElsewhere(folder);
+  const auto before = ContentsOf(elsewhere);
+  fs::create_directory_symlink(elsewhere + "/term-1/checkpoint", folder / "checkpoint");
+  const LocalSaves saves(folder.path());
+  for (const absl::Status& refused : {saves.List().status(), saves.Remove(1)})
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("/checkpoint is not a folder (a symbolic link): remove it"));
+  EXPECT_EQ(ContentsOf(elsewhere), before);
+  fs::remove(folder / "checkpoint");
+  fs::create_directory(folder / "checkpoint");
+  fs::create_directory_symlink(elsewhere, folder / "checkpoint/7");
+  EXPECT_THAT(std::string(saves.List().status().message()), HasSubstr("/checkpoint/7 is not a folder"));
+  EXPECT_EQ(saves.RemoveAll(), absl::OkStatus());
+  EXPECT_FALSE(fs::exists(folder / "checkpoint"));
+  EXPECT_EQ(ContentsOf(elsewhere), before);
 }
 
 }  // namespace

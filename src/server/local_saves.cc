@@ -32,11 +32,15 @@ absl::StatusOr<LocalSaves::Kept> LocalSaves::Read(uint64_t number) const {
 }
 
 absl::StatusOr<std::vector<LocalSaves::Kept>> LocalSaves::List() const {
+  const absl::Status there = base::CheckOwnFolder(folder_);
+  if (absl::IsNotFound(there)) return std::vector<Kept>();
+  RETURN_IF_ERROR(there);
   std::vector<uint64_t> numbers;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder_, error)) {
     uint64_t number = 0;
     if (absl::SimpleAtoi(entry.path().filename().string(), &number)) {
+      RETURN_IF_ERROR(base::CheckOwnFolder(entry.path().string()));
       numbers.push_back(number);
     } else {
       RETURN_IF_ERROR(base::RemoveTree(entry.path().string()));
@@ -74,13 +78,16 @@ absl::StatusOr<std::optional<LocalSaves::Loaded>> LocalSaves::LoadNewest(const t
 }
 
 absl::Status LocalSaves::Write(uint64_t number, table::ModelCut& cut, const ps::ServerState& state) const {
-  RETURN_IF_ERROR(base::MakeFolders(folder_));
+  RETURN_IF_ERROR(base::MakeOwnFolder(folder_));
   ASSIGN_OR_RETURN(table::SaveContents contents, cut.Contents());
   contents.run.blobs[kStateBlob] = state.SerializeAsString();
   return table::WriteCheckpoint(FolderOf(number), contents);
 }
 
-absl::Status LocalSaves::Remove(uint64_t number) const { return base::RemoveTree(FolderOf(number)); }
+absl::Status LocalSaves::Remove(uint64_t number) const {
+  RETURN_IF_ERROR(base::CheckOwnFolder(folder_));
+  return base::RemoveTree(FolderOf(number));
+}
 
 absl::Status LocalSaves::RemoveAll() const { return base::RemoveTree(folder_); }
 

@@ -27,7 +27,8 @@ class LocalSaves {
     ps::ServerState state;
     bool whole = true;
   };
-  // Complete ones, oldest first; what an interrupted writer left is removed.
+  // Complete ones, oldest first; what an interrupted writer left is removed. INVALID_ARGUMENT, and nothing is touched,
+  // where their folder or one of them is a symbolic link.
   absl::StatusOr<std::vector<Kept>> List() const;
 
   struct Loaded {

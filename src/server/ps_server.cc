@@ -19,6 +19,7 @@ namespace {
 constexpr std::chrono::milliseconds kServerLook(100);
 constexpr std::chrono::seconds kAsleep(1);    // this process, when it has not looked for so long
 constexpr std::chrono::seconds kFarewell(5);  // that a failed job's workers have to hear why
+constexpr std::chrono::seconds kGoodbyes(3);  // that workers have to repeat a goodbye; they try every second
 
 // What peers together may make this process use. A lane holds a thread, and a worker opens kMaxLanes at most.
 constexpr size_t kMinTransportBytes = size_t{1} << 30;
@@ -39,6 +40,14 @@ absl::Status CheckPlace(const Journal& journal, const std::optional<ServerPlace>
   return absl::FailedPreconditionError(absl::StrCat(journal.data_dir(), " is the data_dir of server ", server,
                                                     " of a job, and this is server ", place->server,
                                                     "; start every server on the data_dir that it had"));
+}
+
+// Whether a worker is done by the word of an earlier process of this server alone. That one may have been killed before
+// it answered: then the worker says goodbye again, and waits long for a server that is not there.
+bool MayRepeatGoodbye(const Roster& roster) {
+  for (const Member& member : roster.members())
+    if (member.state == MemberState::kDone && !member.met) return true;
+  return false;
 }
 
 std::string HostOf(const std::string& endpoint) { return endpoint.substr(0, endpoint.rfind(':')); }
@@ -134,6 +143,7 @@ absl::Status PsServer::Wait() {
 
 absl::Status PsServer::Watch() {
   auto looked = std::chrono::steady_clock::now();
+  const auto goodbyes = looked + kGoodbyes;
   WorkerWait wait(options_.workers, options_.quiet_wait, looked);
   while (true) {
     if (stop_) return absl::CancelledError("stopped");
@@ -154,6 +164,10 @@ absl::Status PsServer::Watch() {
       roster.LoseSilent(options_.worker_timeout);
       const bool kept = roster.CanGoOnLater();
       const absl::Status failure = roster.failure();
+      if (failure.ok() && roster.AllGone() && looked < goodbyes && MayRepeatGoodbye(roster)) {
+        std::this_thread::sleep_for(kServerLook);
+        continue;
+      }
       const bool over = !failure.ok() || roster.AllGone();
       if (over) service_.Finish(kept ? JobEnd::kKept : JobEnd::kForgotten);
       if (over && kept)

@@ -302,12 +302,11 @@ grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherReq
       return absl::ResourceExhaustedError(absl::StrCat(
           "all-gather takes ", Rendezvous::kMostBytes, " bytes of a worker and a name of ", kMaxNameBytes,
           ", and was given ", request->payload().size(), " and ", request->name().size(), "; gather less at a time"));
-    ASSIGN_OR_RETURN(
-        const auto payloads,
-        hosted->rendezvous().Meet(
-            static_cast<int>(request->worker().rank()), request->name(), request->round(), request->payload(),
-            std::chrono::duration<double>(request->timeout()), [&] { return context->IsCancelled(); },
-            request->failed() ? Brought::kFailure : Brought::kResult));
+    ASSIGN_OR_RETURN(const auto payloads,
+                     hosted->rendezvous().Meet(
+                         ToIdentity(request->worker()), request->name(), request->round(), request->payload(),
+                         std::chrono::duration<double>(request->timeout()), [&] { return context->IsCancelled(); },
+                         request->failed() ? Brought::kFailure : Brought::kResult));
     for (const auto& [rank, payload] : *payloads) {
       reply->add_ranks(static_cast<uint32_t>(rank));
       if (request->wants_all()) reply->add_payloads(payload);

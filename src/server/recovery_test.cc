@@ -367,18 +367,18 @@ TEST_F(RecoveryTest, ACheckpointThatFailsLeavesAllAsItWas) {
 TEST_F(RecoveryTest, WhoTakesPartAndWhereTheyMetIsRemembered) {
   auto life = Begin(Mode::kAsync, 2);
   const auto never = [] { return false; };
-  std::thread other([&] { EXPECT_TRUE(life->job().rendezvous().Meet(1, "here", 0, "b", {}, never).ok()); });
-  EXPECT_TRUE(life->job().rendezvous().Meet(0, "here", 0, "a", {}, never).ok());
+  std::thread other([&] { EXPECT_TRUE(life->job().rendezvous().Meet(Worker(1), "here", 0, "b", {}, never).ok()); });
+  EXPECT_TRUE(life->job().rendezvous().Meet(Worker(0), "here", 0, "a", {}, never).ok());
   other.join();
   life->job().roster().Leave(Worker(1));
   life.reset();
   life = Again();
-  const auto again = life->job().rendezvous().Meet(0, "here", 0, "a", {}, never);
+  const auto again = life->job().rendezvous().Meet(Worker(0), "here", 0, "a", {}, never);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(**again, (Rendezvous::Payloads{{0, "a"}, {1, "b"}})) << "one whose answer was lost asks again";
   EXPECT_FALSE(life->job().roster().Expected(1));
   EXPECT_TRUE(life->job().roster().Expected(0));
-  EXPECT_TRUE(life->job().rendezvous().Meet(0, "here", 1, "c", {}, never).ok()) << "worker 1 is not waited for";
+  EXPECT_TRUE(life->job().rendezvous().Meet(Worker(0), "here", 1, "c", {}, never).ok()) << "worker 1 is not waited for";
 }
 
 TEST_F(RecoveryTest, AJobThatHasEndedIsForgotten) {

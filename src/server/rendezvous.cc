@@ -25,41 +25,52 @@ Rendezvous::Rendezvous(Roster& roster) : roster_(roster) {
   roster_.Listen([this] { Look(); });
 }
 
-absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(int rank, const std::string& name,
-                                                                             uint64_t number, std::string payload,
-                                                                             std::chrono::duration<double> timeout,
-                                                                             const std::function<bool()>& cancelled,
-                                                                             Brought brought) {
+absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(
+    const Identity& worker, const std::string& name, uint64_t number, std::string payload,
+    std::chrono::duration<double> timeout, const std::function<bool()>& cancelled, Brought brought) {
   base::MutexLock lock(mu_);
+  const int rank = worker.rank;
+  const Caller caller{rank, worker.incarnation};
+  // Here, under the lock: the worker's place may have been taken since the caller looked at the roster.
+  RETURN_IF_ERROR(CheckPlaceLocked(caller));
   const RoundKey key{name, number};
   const auto known = rounds_.find(key);
   std::shared_ptr<Round> round = known == rounds_.end() ? nullptr : known->second;
   if (round == nullptr || !round->complete) {
     if (brought == Brought::kFailure) payload.resize(std::min(payload.size(), kMostFailureBytes));
-    RETURN_IF_ERROR(CheckRoomLocked(rank, key, payload.size()));
+    RETURN_IF_ERROR(CheckRoomLocked(caller, key, payload.size()));
     if (round == nullptr) rounds_[key] = round = std::make_shared<Round>();
     if (brought == Brought::kFailure)
       round->failures[rank] = absl::AbortedError(absl::StrCat("worker ", rank, ": ", payload));
     round->payloads[rank] = std::move(payload);
+    round->brought_by[rank] = worker.incarnation;
     TryCompleteLocked(key, *round);
   }
-  ++round->calls[rank];
-  const absl::Status waited = AwaitLocked(rank, key, *round, timeout, cancelled);
-  LeaveLocked(rank, key, round);
+  ++round->calls[caller];
+  const absl::Status waited = AwaitLocked(caller, key, *round, timeout, cancelled);
+  LeaveLocked(caller, key, round);
   RETURN_IF_ERROR(waited);
   RETURN_IF_ERROR(round->failure());
   return std::shared_ptr<const Payloads>(round, &round->payloads);
 }
 
-absl::Status Rendezvous::AwaitLocked(int rank, const RoundKey& key, const Round& round,
+absl::Status Rendezvous::CheckPlaceLocked(const Caller& caller) const {
+  const auto found = successors_.find(caller.first);
+  if (found == successors_.end() || found->second == caller.second) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("another process has taken the place of worker ", caller.first));
+}
+
+absl::Status Rendezvous::AwaitLocked(const Caller& caller, const RoundKey& key, const Round& round,
                                      std::chrono::duration<double> timeout, const std::function<bool()>& cancelled) {
   const auto start = std::chrono::steady_clock::now();
   auto said = start;
   while (!round.complete) {
     RETURN_IF_ERROR(roster_.failure());
     RETURN_IF_ERROR(unrecorded_);
+    RETURN_IF_ERROR(CheckPlaceLocked(caller));
     if (cancelled())
-      return absl::CancelledError(absl::StrCat("worker ", rank, " does not wait for '", key.first, "' any more"));
+      return absl::CancelledError(
+          absl::StrCat("worker ", caller.first, " does not wait for '", key.first, "' any more"));
     changed_.WaitFor(mu_, kLookAtCaller);
     if (round.complete) break;
     const auto now = std::chrono::steady_clock::now();
@@ -71,7 +82,7 @@ absl::Status Rendezvous::AwaitLocked(int rank, const RoundKey& key, const Round&
     LOG(WARNING) << absl::StrFormat("'%s': waiting %.0f s for %s", base::Printable(key.first),
                                     std::chrono::duration<double>(now - start).count(), MissingLocked(round));
   }
-  return absl::OkStatus();
+  return CheckPlaceLocked(caller);
 }
 
 size_t Rendezvous::Round::bytes() const {
@@ -80,15 +91,21 @@ size_t Rendezvous::Round::bytes() const {
   return bytes;
 }
 
-absl::Status Rendezvous::CheckRoomLocked(int rank, const RoundKey& key, size_t bytes) const {
+void Rendezvous::Round::Drop(int rank) {
+  payloads.erase(rank);
+  brought_by.erase(rank);
+  failures.erase(rank);
+}
+
+absl::Status Rendezvous::CheckRoomLocked(const Caller& caller, const RoundKey& key, size_t bytes) const {
+  const int rank = caller.first;
   size_t calls = 0;
   for (const auto& [other, round] : rounds_) {
     if (round->complete) continue;
-    const auto waiting = round->calls.find(rank);
-    const auto brought = round->payloads.find(rank);
-    calls += std::max(waiting == round->calls.end() ? size_t{0} : waiting->second,
-                      brought == round->payloads.end() ? size_t{0} : size_t{1});
-    if (brought != round->payloads.end() && other != key) bytes += brought->second.size();
+    const auto waiting = round->calls.find(caller);
+    const bool brought = round->Brought(caller);
+    calls += std::max(waiting == round->calls.end() ? size_t{0} : waiting->second, brought ? size_t{1} : size_t{0});
+    if (brought && other != key) bytes += round->payloads.at(rank).size();
   }
   if (calls >= kMostWaiting)
     return absl::ResourceExhaustedError(
@@ -102,11 +119,11 @@ absl::Status Rendezvous::CheckRoomLocked(int rank, const RoundKey& key, size_t b
   return absl::OkStatus();
 }
 
-void Rendezvous::LeaveLocked(int rank, const RoundKey& key, const std::shared_ptr<Round>& round) {
-  if (--round->calls[rank] > 0) return;
-  round->calls.erase(rank);
+void Rendezvous::LeaveLocked(const Caller& caller, const RoundKey& key, const std::shared_ptr<Round>& round) {
+  if (--round->calls[caller] > 0) return;
+  round->calls.erase(caller);
   if (round->complete) return;
-  if (!round->failures.contains(rank)) round->payloads.erase(rank);
+  if (round->Brought(caller) && !round->failures.contains(caller.first)) round->Drop(caller.first);
   const auto found = rounds_.find(key);
   if (round->payloads.empty() && round->calls.empty() && found != rounds_.end() && found->second == round)
     rounds_.erase(found);
@@ -114,11 +131,12 @@ void Rendezvous::LeaveLocked(int rank, const RoundKey& key, const std::shared_pt
 
 void Rendezvous::Forget(int rank) {
   base::MutexLock lock(mu_);
-  for (const auto& [key, round] : rounds_) {
-    if (round->complete) continue;
-    round->payloads.erase(rank);
-    round->failures.erase(rank);
-  }
+  // As the roster has it: of two that joined one after the other the later counts, whichever of them comes here first.
+  const uint64_t successor = roster_.members().at(static_cast<size_t>(rank)).id.incarnation;
+  successors_[rank] = successor;
+  for (const auto& [key, round] : rounds_)
+    if (!round->complete && !round->Brought({rank, successor})) round->Drop(rank);
+  changed_.NotifyAll();
 }
 
 bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {

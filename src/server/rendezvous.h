@@ -38,12 +38,15 @@ class Rendezvous {
   // without an answer is not kept, but for a failure.
   // ABORTED with its words, for everybody, where somebody brings a failure. Such a meeting, and any that ends when
   // somebody has given up where workers come back, is not remembered: when the job goes on, they meet again.
-  absl::StatusOr<std::shared_ptr<const Payloads>> Meet(int rank, const std::string& name, uint64_t round,
+  // FAILED_PRECONDITION if another process has the worker's place (Forget), also for a call that waits already.
+  absl::StatusOr<std::shared_ptr<const Payloads>> Meet(const Identity& worker, const std::string& name, uint64_t round,
                                                        std::string payload, std::chrono::duration<double> timeout,
                                                        const std::function<bool()>& cancelled,
                                                        Brought brought = Brought::kResult);
 
-  // The rank's place is taken by another process, which comes again to what is not over yet.
+  // Another process has taken the rank's place: the one that the roster has now. It comes again to what is not over
+  // yet. What processes before it brought there is dropped, and their calls end. Call it after Roster::Join; a second
+  // call for the same process changes nothing.
   void Forget(int rank);
 
   // Called, under the lock, before a meeting is over: an error ends the job. Before the first Meet only.
@@ -59,24 +62,35 @@ class Rendezvous {
   absl::Status Hold(const std::function<absl::Status(const Over& over)>& fn) const;
 
  private:
+  using Caller = std::pair<int, uint64_t>;  // rank and incarnation
   struct Round {
     Payloads payloads;
     bool complete = false;
+    std::map<int, uint64_t> brought_by = {};    // incarnations that brought the payloads, by rank
     std::map<int, absl::Status> failures = {};  // that were brought, by rank
-    std::map<int, size_t> calls = {};           // that wait, by rank
+    std::map<Caller, size_t> calls = {};        // that wait
 
     absl::Status failure() const { return failures.empty() ? absl::OkStatus() : failures.begin()->second; }
     size_t bytes() const;
+    bool Brought(const Caller& caller) const {
+      const auto found = brought_by.find(caller.first);
+      return found != brought_by.end() && found->second == caller.second;
+    }
+    void Drop(int rank);  // what it brought, a failure too
   };
+  // FAILED_PRECONDITION where another process has the caller's place.
+  absl::Status CheckPlaceLocked(const Caller& caller) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Whether it is complete; then everybody who waits for it is told.
   bool TryCompleteLocked(const RoundKey& key, Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether `rank` may bring so many bytes to the round.
-  absl::Status CheckRoomLocked(int rank, const RoundKey& key, size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // A call of `rank` does not wait for the round any more.
-  void LeaveLocked(int rank, const RoundKey& key, const std::shared_ptr<Round>& round)
+  // Whether the caller may bring so many bytes to the round.
+  absl::Status CheckRoomLocked(const Caller& caller, const RoundKey& key, size_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status AwaitLocked(int rank, const RoundKey& key, const Round& round, std::chrono::duration<double> timeout,
-                           const std::function<bool()>& cancelled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A call does not wait for the round any more.
+  void LeaveLocked(const Caller& caller, const RoundKey& key, const std::shared_ptr<Round>& round)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status AwaitLocked(const Caller& caller, const RoundKey& key, const Round& round,
+                           std::chrono::duration<double> timeout, const std::function<bool()>& cancelled)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ForgetLocked(const RoundKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void KeepLocked(const RoundKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string MissingLocked(const Round& round) const;
@@ -87,7 +101,8 @@ class Rendezvous {
   base::CondVar changed_;
   Record record_ = [](const std::string&, uint64_t, const Payloads&) { return absl::OkStatus(); };
   std::map<RoundKey, std::shared_ptr<Round>> rounds_ ABSL_GUARDED_BY(mu_);
-  absl::Status unrecorded_ ABSL_GUARDED_BY(mu_);        // why a meeting could not end
+  std::map<int, uint64_t> successors_ ABSL_GUARDED_BY(mu_);  // incarnations that took a place, by rank
+  absl::Status unrecorded_ ABSL_GUARDED_BY(mu_);             // why a meeting could not end
   size_t first_ ABSL_GUARDED_BY(mu_) = 0;               // of rounds_: how many of the job's first are kept for good
   std::deque<RoundKey> complete_ ABSL_GUARDED_BY(mu_);  // of rounds_, the others, the oldest first
   size_t kept_bytes_ ABSL_GUARDED_BY(mu_) = 0;          // of complete_

@@ -12,14 +12,21 @@
 namespace regatta::server {
 namespace {
 
-Identity Worker(int rank) { return {rank, 7, "here"}; }
+Identity Worker(int rank, uint64_t incarnation = 7) { return {rank, incarnation, "here"}; }
 
 bool Never() { return false; }
+bool Always() { return true; }
 
 // Where two workers meet, who are both here.
 struct TwoWorkers {
   explicit TwoWorkers(LossPolicy policy) : roster(2, policy) {
     for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(roster.Join(Worker(rank)).ok());
+  }
+  // As when the process before was killed.
+  void Replace(const Identity& successor) {
+    roster.Lose(successor.rank, "test");
+    EXPECT_TRUE(roster.Join(successor).ok());
+    rendezvous.Forget(successor.rank);
   }
   Roster roster;
   Rendezvous rendezvous{roster};
@@ -29,7 +36,7 @@ struct TwoWorkers {
 absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> MeetWhileOneIsLost(LossPolicy policy) {
   TwoWorkers two(policy);
   std::thread loss([&] { two.roster.Lose(1, "no heartbeat"); });
-  auto met = two.rendezvous.Meet(0, "epoch", 0, "a", {}, Never);
+  auto met = two.rendezvous.Meet(Worker(0), "epoch", 0, "a", {}, Never);
   loss.join();
   return met;
 }
@@ -45,20 +52,87 @@ TEST(Rendezvous, WhereTheOthersGoOnTheyMeetWithoutIt) {
   EXPECT_EQ(**met, (Rendezvous::Payloads{{0, "a"}}));
 }
 
+using Met = absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>>;
+
+// A call in a thread of its own: when the constructor returns it waits, or has ended.
+class WaitingCall {
+ public:
+  WaitingCall(Rendezvous& rendezvous, const Identity& worker, const std::string& name, const std::string& payload)
+      : met_(absl::UnknownError("it waits")), thread_([this, &rendezvous, worker, name, payload] {
+          met_ = rendezvous.Meet(worker, name, 0, payload, {}, [this] {
+            waits_ = true;
+            waits_.notify_all();
+            return cancelled_.load();
+          });
+          ended_ = waits_ = true;
+          waits_.notify_all();
+        }) {
+    waits_.wait(false);
+  }
+  ~WaitingCall() {
+    if (thread_.joinable()) (void)Cancel();
+  }
+  Met Cancel() {
+    cancelled_ = true;
+    return End();
+  }
+  Met End() {
+    thread_.join();
+    return met_;
+  }
+  // It has ended within seconds, by itself.
+  bool Ends() const {
+    for (int i = 0; i < 500 && !ended_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return ended_;
+  }
+
+ private:
+  Met met_;
+  std::atomic<bool> waits_{false}, cancelled_{false}, ended_{false};
+  std::thread thread_;
+};
+
 // What a process brought that died, and whose place was taken, is not taken for what its successor will bring.
 TEST(Rendezvous, WhoeverTakesAPlaceBringsItsOwn) {
   TwoWorkers two(LossPolicy::kAwait);
-  Rendezvous& rendezvous = two.rendezvous;
-  EXPECT_EQ(rendezvous.Meet(1, "pushed", 0, "old", {}, [] { return true; }).status().code(),
-            absl::StatusCode::kCancelled);
-  rendezvous.Forget(1);
-  std::thread first([&] {
-    const auto met = rendezvous.Meet(0, "pushed", 0, "a", {}, Never);
-    ASSERT_TRUE(met.ok()) << met.status();
-    EXPECT_EQ(**met, (Rendezvous::Payloads{{0, "a"}, {1, "new"}}));
-  });
-  EXPECT_TRUE(rendezvous.Meet(1, "pushed", 0, "new", {}, Never).ok());
-  first.join();
+  WaitingCall old(two.rendezvous, Worker(1), "pushed", "old");
+  two.Replace(Worker(1, 8));
+  WaitingCall first(two.rendezvous, Worker(0), "pushed", "a");
+  EXPECT_TRUE(two.rendezvous.Meet(Worker(1, 8), "pushed", 0, "new", {}, Never).ok());
+  const Met met = first.End();
+  ASSERT_TRUE(met.ok()) << met.status();
+  EXPECT_EQ(**met, (Rendezvous::Payloads{{0, "a"}, {1, "new"}}));
+}
+
+// Otherwise whoever waits for the old process to end, before its successor goes on, waits for ever.
+TEST(Rendezvous, ACallOfAProcessWhosePlaceWasTakenEnds) {
+  TwoWorkers two(LossPolicy::kAwait);
+  WaitingCall old(two.rendezvous, Worker(1), "pushed", "old");
+  two.Replace(Worker(1, 8));
+  ASSERT_TRUE(old.Ends());
+  EXPECT_TRUE(absl::IsFailedPrecondition(old.End().status()));
+}
+
+// It was let in by the roster a moment before its place was taken.
+TEST(Rendezvous, ACallThatComesAfterItsPlaceWasTakenIsRefused) {
+  TwoWorkers two(LossPolicy::kAwait);
+  two.Replace(Worker(1, 8));
+  EXPECT_TRUE(absl::IsFailedPrecondition(two.rendezvous.Meet(Worker(1), "pushed", 0, "old", {}, Always).status()));
+  WaitingCall first(two.rendezvous, Worker(0), "pushed", "a");
+  EXPECT_TRUE(absl::IsCancelled(first.Cancel().status())) << "it met the old process";
+}
+
+// A Connect that was sent twice is served twice, the second time perhaps when the worker waits here already.
+TEST(Rendezvous, AProcessThatIsAdmittedTwiceKeepsWhatItBrought) {
+  TwoWorkers two(LossPolicy::kAwait);
+  two.Replace(Worker(1, 8));
+  WaitingCall waiting(two.rendezvous, Worker(1, 8), "pushed", "new");
+  EXPECT_TRUE(two.roster.Join(Worker(1, 8)).ok());
+  two.rendezvous.Forget(1);
+  WaitingCall first(two.rendezvous, Worker(0), "pushed", "a");
+  ASSERT_TRUE(waiting.Ends());
+  EXPECT_EQ(waiting.End().status(), absl::OkStatus());
+  EXPECT_EQ(first.End().status(), absl::OkStatus());
 }
 
 // A name that is used again and again does not push out what else has to be known.
@@ -66,20 +140,20 @@ TEST(Rendezvous, OfOneNameTheLastRoundsAreKept) {
   Roster roster(1, LossPolicy::kAwait);
   Rendezvous rendezvous(roster);
   EXPECT_TRUE(roster.Join(Worker(0)).ok());
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(rendezvous.Meet(0, absl::StrCat("once ", i), 0, "", {}, Never).ok());
-  for (uint64_t round = 0; round < 1000; ++round) EXPECT_TRUE(rendezvous.Meet(0, "often", round, "", {}, Never).ok());
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(rendezvous.Meet(Worker(0), absl::StrCat("once ", i), 0, "", {}, Never).ok());
+  for (uint64_t round = 0; round < 1000; ++round)
+    EXPECT_TRUE(rendezvous.Meet(Worker(0), "often", round, "", {}, Never).ok());
   const auto over = rendezvous.over();
   EXPECT_LE(over.size(), 106u);
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("often", 999)), over.end());
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("once 99", 0)), over.end());
 }
 
-bool Always() { return true; }
-
 // What `rank` finds when everybody comes to `name`.
 std::string BroughtBy(TwoWorkers& two, const std::string& name, int rank) {
-  std::thread other([&] { EXPECT_TRUE(two.rendezvous.Meet(1 - rank, name, 0, "theirs", {}, Never).ok()); });
-  const auto met = two.rendezvous.Meet(rank, name, 0, "mine", {}, Never);
+  std::thread other([&] { EXPECT_TRUE(two.rendezvous.Meet(Worker(1 - rank), name, 0, "theirs", {}, Never).ok()); });
+  const auto met = two.rendezvous.Meet(Worker(rank), name, 0, "mine", {}, Never);
   other.join();
   return met.ok() ? (*met)->at(rank) : std::string(met.status().message());
 }
@@ -89,9 +163,9 @@ TEST(Rendezvous, WhatACallBroughtThatEndsWithoutAnAnswerIsNotKept) {
   const std::string large(Rendezvous::kMostBytes, 'x');
   for (int i = 0; i < 3; ++i) {  // more than a worker may have here
     const std::string name = absl::StrCat("never ", i);
-    EXPECT_TRUE(absl::IsCancelled(two.rendezvous.Meet(0, name, 0, large, {}, Always).status())) << i;
-    EXPECT_TRUE(
-        absl::IsDeadlineExceeded(two.rendezvous.Meet(0, name, 1, large, std::chrono::nanoseconds(1), Never).status()))
+    EXPECT_TRUE(absl::IsCancelled(two.rendezvous.Meet(Worker(0), name, 0, large, {}, Always).status())) << i;
+    EXPECT_TRUE(absl::IsDeadlineExceeded(
+        two.rendezvous.Meet(Worker(0), name, 1, large, std::chrono::nanoseconds(1), Never).status()))
         << i;
   }
   EXPECT_EQ(BroughtBy(two, "never 0", 0), "mine");
@@ -107,13 +181,14 @@ TEST(Rendezvous, AWorkerHasSoManyBytesHereAndNoMore) {
       return over.load();
     };
     EXPECT_TRUE(absl::IsCancelled(
-        two.rendezvous.Meet(0, "large", 0, std::string(Rendezvous::kMostBytes, 'x'), {}, cancelled).status()));
+        two.rendezvous.Meet(Worker(0), "large", 0, std::string(Rendezvous::kMostBytes, 'x'), {}, cancelled).status()));
   });
   there.wait(false);
-  const absl::Status refused = two.rendezvous.Meet(0, "more", 0, "x", {}, Always).status();
+  const absl::Status refused = two.rendezvous.Meet(Worker(0), "more", 0, "x", {}, Always).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_NE(refused.message().find(absl::StrCat("may have ", Rendezvous::kMostBytes)), std::string::npos) << refused;
-  EXPECT_TRUE(absl::IsCancelled(two.rendezvous.Meet(1, "more", 0, "x", {}, Always).status())) << "another worker's";
+  EXPECT_TRUE(absl::IsCancelled(two.rendezvous.Meet(Worker(1), "more", 0, "x", {}, Always).status()))
+      << "another worker's";
   over = true;
   waiting.join();
   EXPECT_EQ(BroughtBy(two, "more", 0), "mine");
@@ -126,7 +201,7 @@ TEST(Rendezvous, AWorkerHasSoManyCallsWaitingAndNoMore) {
   std::vector<std::thread> calls;
   for (size_t i = 0; i < 2 * Rendezvous::kMostWaiting; ++i)
     calls.emplace_back([&, i] {
-      const auto met = two.rendezvous.Meet(0, absl::StrCat("call ", i), 0, "", {}, [&] { return over.load(); });
+      const auto met = two.rendezvous.Meet(Worker(0), absl::StrCat("call ", i), 0, "", {}, [&] { return over.load(); });
       if (absl::IsResourceExhausted(met.status()) && ++refused == Rendezvous::kMostWaiting) over = true;
     });
   for (std::thread& call : calls) call.join();
@@ -140,7 +215,7 @@ TEST(Rendezvous, OfTheRoundsThatAreOverSoManyBytesAreKept) {
   EXPECT_TRUE(roster.Join(Worker(0)).ok());
   const size_t bytes = size_t{4} << 20;
   for (int i = 0; i < 100; ++i)
-    EXPECT_TRUE(rendezvous.Meet(0, absl::StrCat("large ", i), 0, std::string(bytes, 'x'), {}, Never).ok());
+    EXPECT_TRUE(rendezvous.Meet(Worker(0), absl::StrCat("large ", i), 0, std::string(bytes, 'x'), {}, Never).ok());
   const auto over = rendezvous.over();
   EXPECT_EQ(over.size(), Rendezvous::kKeptBytes / bytes);
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("large 99", 0)), over.end());
@@ -150,12 +225,12 @@ TEST(Rendezvous, TheLastRoundsAreKeptWhateverTheirSize) {
   TwoWorkers two(LossPolicy::kAwait);
   const std::string large(Rendezvous::kMostBytes, 'x');
   for (const char* name : {"a", "b", "c"}) {
-    std::thread other([&] { EXPECT_TRUE(two.rendezvous.Meet(1, name, 0, large, {}, Never).ok()); });
-    EXPECT_TRUE(two.rendezvous.Meet(0, name, 0, large, {}, Never).ok());
+    std::thread other([&] { EXPECT_TRUE(two.rendezvous.Meet(Worker(1), name, 0, large, {}, Never).ok()); });
+    EXPECT_TRUE(two.rendezvous.Meet(Worker(0), name, 0, large, {}, Never).ok());
     other.join();
   }
   EXPECT_EQ(two.rendezvous.over(), (std::vector<Rendezvous::RoundKey>{{"b", 0}, {"c", 0}}));
-  EXPECT_TRUE(two.rendezvous.Meet(0, "c", 0, "again", {}, Never).ok());
+  EXPECT_TRUE(two.rendezvous.Meet(Worker(0), "c", 0, "again", {}, Never).ok());
 }
 
 // What is said in an hour, looked at every second, with the seconds at which it was.
@@ -203,14 +278,14 @@ TEST(Rendezvous, AFailureIsHeardByAllAndNotRemembered) {
       return absl::OkStatus();
     });
     std::thread other(
-        [&] { EXPECT_EQ(rendezvous.Meet(1, "saved", 0, "", {}, Never).status().message(), "worker 0: full"); });
-    const auto met = rendezvous.Meet(0, "saved", 0, "full", {}, Never, Brought::kFailure);
+        [&] { EXPECT_EQ(rendezvous.Meet(Worker(1), "saved", 0, "", {}, Never).status().message(), "worker 0: full"); });
+    const auto met = rendezvous.Meet(Worker(0), "saved", 0, "full", {}, Never, Brought::kFailure);
     other.join();
     EXPECT_EQ(met.status().code(), absl::StatusCode::kAborted);
     EXPECT_EQ(recorded, 0);
     EXPECT_TRUE(rendezvous.over().empty());
-    std::thread again([&] { EXPECT_TRUE(rendezvous.Meet(1, "saved", 0, "", {}, Never).ok()); });
-    EXPECT_TRUE(rendezvous.Meet(0, "saved", 0, "", {}, Never).ok());
+    std::thread again([&] { EXPECT_TRUE(rendezvous.Meet(Worker(1), "saved", 0, "", {}, Never).ok()); });
+    EXPECT_TRUE(rendezvous.Meet(Worker(0), "saved", 0, "", {}, Never).ok());
     again.join();
     EXPECT_EQ(recorded, 1);
   }
@@ -221,11 +296,11 @@ TEST(Rendezvous, AFailureGoesWithTheProcessThatBroughtIt) {
   TwoWorkers two(LossPolicy::kAwait);
   Rendezvous& rendezvous = two.rendezvous;
   const auto killed = rendezvous.Meet(
-      0, "saved", 0, "full", {}, [] { return true; }, Brought::kFailure);
+      Worker(0), "saved", 0, "full", {}, [] { return true; }, Brought::kFailure);
   EXPECT_TRUE(absl::IsCancelled(killed.status())) << killed.status();
-  rendezvous.Forget(0);
-  std::thread other([&] { EXPECT_TRUE(rendezvous.Meet(1, "saved", 0, "", {}, Never).ok()); });
-  EXPECT_TRUE(rendezvous.Meet(0, "saved", 0, "", {}, Never).ok());
+  two.Replace(Worker(0, 8));
+  std::thread other([&] { EXPECT_TRUE(rendezvous.Meet(Worker(1), "saved", 0, "", {}, Never).ok()); });
+  EXPECT_TRUE(rendezvous.Meet(Worker(0, 8), "saved", 0, "", {}, Never).ok());
   other.join();
 }
 
@@ -234,7 +309,7 @@ TEST(Rendezvous, AMeetingWithoutOneThatGaveUpIsNotRememberedWhereItComesBack) {
   for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kShrink}) {
     TwoWorkers two(policy);
     two.roster.Leave(Worker(0), Farewell::kGaveUp);
-    const auto met = two.rendezvous.Meet(1, "saved", 0, "", {}, Never);
+    const auto met = two.rendezvous.Meet(Worker(1), "saved", 0, "", {}, Never);
     ASSERT_TRUE(met.ok());
     EXPECT_FALSE((*met)->contains(0));
     EXPECT_EQ(two.rendezvous.over().empty(), policy == LossPolicy::kAwait);

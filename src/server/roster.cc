@@ -119,7 +119,9 @@ void Roster::Leave(const Identity& id, Farewell farewell) {
   {
     base::MutexLock lock(mu_);
     Member* const member = FindLocked(id);
-    if (member == nullptr || !PresentLocked(*member)) return;
+    if (member == nullptr) return;
+    member->met = true;
+    if (!PresentLocked(*member)) return;
     if (farewell == Farewell::kGaveUp) gave_up_ = true;
     if (farewell == Farewell::kDone || policy_ != LossPolicy::kAwait) {
       if (const absl::Status recorded = record_(id, MemberState::kDone); !recorded.ok() && failure_.ok())

@@ -134,6 +134,34 @@ class HostileFilesTest(ProgramTest):
                                       code=1)
             self.assertIn(f"{name} {FIFO}", err)
 
+    def test_a_launcher_removes_no_data_through_a_link(self):
+        (self.folder / "elsewhere" / "server.0").mkdir(parents=True)
+        (self.folder / "logs").mkdir()
+        (self.folder / "logs" / "data").symlink_to(self.folder / "elsewhere")
+        _, err = self.run_regatta("launch", "--server_num=1", "--worker_num=1", "--max_restarts=1",
+                                  f"--log_dir={self.folder / 'logs'}", "/bin/true", code=1)
+        self.assertIn("logs/data is not a folder (a symbolic link)", err)
+        self.assertTrue((self.folder / "elsewhere" / "server.0").is_dir())
+
+    def test_a_server_follows_no_planted_folder(self):
+        """A term or a log that is a link: nothing behind it is read, written, removed or given another mode."""
+        server, _ = self.start_server("--data_dir=other")
+        self.end(server)
+        other = self.folder / "other"
+        (other / "term-1").chmod(0o755)
+
+        def seen():
+            return sorted((str(path), path.lstat().st_mode, path.lstat().st_mtime_ns) for path in other.rglob("*"))
+
+        before = seen()
+        for name, target in (("term-7", other / "term-1"), ("term-7/log", other / "term-1" / "log")):
+            data = self.folder / f"data{name.count('/')}"
+            (data / name).parent.mkdir(parents=True)
+            (data / name).symlink_to(target)
+            _, err = self.run_regatta("pserver", f"--port={free_port()}", f"--data_dir={data}", code=2)
+            self.assertRegex(err, rf"{data}/term-[78]\S* is not a folder \(a symbolic link\): remove it")
+            self.assertEqual(seen(), before)
+
     def test_a_data_dir_is_private_whatever_the_umask(self):
         (self.folder / "there" / "term-0").mkdir(parents=True)
         for path in (self.folder / "there", self.folder / "there" / "term-0"):

@@ -241,12 +241,10 @@ absl::Status CheckFreeSpace(const std::string& path, uint64_t needed, uint64_t f
 
 absl::Status CleanUpSave(const std::string& folder) {
   const std::string replaced = folder + kReplacedSuffix;
-  if (base::Exists(replaced)) {
-    if (base::Exists(folder)) {
-      RETURN_IF_ERROR(base::RemoveTree(replaced));
-    } else {
-      RETURN_IF_ERROR(base::RenameDurably(replaced, folder));
-    }
+  if (!base::Exists(folder) && base::CheckOwnFolder(replaced).ok()) {
+    RETURN_IF_ERROR(base::RenameDurably(replaced, folder));
+  } else {
+    RETURN_IF_ERROR(base::RemoveTree(replaced));
   }
   return base::RemoveTree(folder + kSavingSuffix);
 }

@@ -53,6 +53,8 @@ absl::StatusOr<std::unique_ptr<SaveRoot>> SaveRoot::Open(const SaveRootOptions& 
   RETURN_IF_ERROR(base::MakeFolders(options.path));
   ASSIGN_OR_RETURN(RootLock lock, RootLock::Acquire(options.path));
   std::unique_ptr<SaveRoot> root(new SaveRoot(options, std::move(lock)));
+  const absl::Status checkpoints = base::CheckOwnFolder(root->FolderOf(kCheckpoints));
+  if (!absl::IsNotFound(checkpoints)) RETURN_IF_ERROR(checkpoints);
   RETURN_IF_ERROR(root->RemoveLeftOvers(options.path));
   RETURN_IF_ERROR(root->RemoveLeftOvers(root->FolderOf(kCheckpoints)));
   RETURN_IF_ERROR(options.mode == OpenMode::kResume ? root->BeginResume() : root->Begin());
@@ -157,7 +159,7 @@ absl::Status SaveRoot::SaveEpoch(uint64_t epoch, ModelStore& model, const RunSta
 }
 
 absl::Status SaveRoot::SaveCheckpoint(ModelStore& model, const RunState& run) {
-  RETURN_IF_ERROR(base::MakeFolders(FolderOf(kCheckpoints)));
+  RETURN_IF_ERROR(base::MakeOwnFolder(FolderOf(kCheckpoints)));
   return Commit(absl::StrCat(kCheckpoints, "/", run.position.pass, "-", run.position.low), model, run);
 }
 

@@ -369,5 +369,21 @@ TEST(SaveRoot, AFifoIsNoRecord) {
   }
 }
 
+TEST(SaveRoot, PlantedFoldersAreNotFollowed) {
+  TestFolder folder;
+  std::filesystem::create_directories(folder / "elsewhere/1-5.saving");
+  std::filesystem::create_directory(folder / "out");
+  std::filesystem::create_directory_symlink(folder / "elsewhere", folder / "out/checkpoint");
+  const absl::Status refused = OpenStatus(folder / "out", OpenMode::kFresh);
+  EXPECT_TRUE(absl::StrContains(refused.message(), "out/checkpoint is not a folder (a symbolic link)")) << refused;
+  EXPECT_TRUE(std::filesystem::exists(folder / "elsewhere/1-5.saving"));
+  std::filesystem::remove(folder / "out/checkpoint");
+  // What a writer was killed in the middle of is put back; a link is not.
+  std::filesystem::create_directory_symlink(folder / "elsewhere", folder / "out/0.replaced");
+  ASSERT_NE(MustOpen(folder / "out", OpenMode::kFresh), nullptr);
+  for (const char* name : {"out/0", "out/0.replaced"}) EXPECT_FALSE(std::filesystem::exists(folder / name)) << name;
+  EXPECT_TRUE(std::filesystem::exists(folder / "elsewhere/1-5.saving"));
+}
+
 }  // namespace
 }  // namespace regatta::table

@@ -42,7 +42,7 @@ uint64_t BootIdentity() {
 
 absl::StatusOr<End> EndMark::Read(const std::string& path) {
   if (!base::Exists(path)) return absl::NotFoundError(absl::StrCat("there is no ", path));
-  ASSIGN_OR_RETURN(const std::string bytes, base::ReadFile(path, kPage));
+  ASSIGN_OR_RETURN(const std::string bytes, base::ReadOwnFile(path, kPage));
   std::optional<End> newest;
   for (size_t i = 0; i < kCopies && (i + 1) * kStride <= bytes.size(); ++i) {
     Copy copy;
@@ -56,7 +56,7 @@ absl::StatusOr<End> EndMark::Read(const std::string& path) {
 
 absl::StatusOr<EndMark> EndMark::Open(const std::string& path, const End& end) {
   const Copy copy = Whole(end);
-  const auto bytes = base::ReadFile(path, kPage);
+  const auto bytes = base::ReadOwnFile(path, kPage);
   if (!bytes.ok() || bytes->size() != kPage) {
     std::string first(kPage, '\0');  // all of it has room on the disk
     for (size_t i = 0; i < kCopies; ++i) std::memcpy(first.data() + i * kStride, &copy, sizeof copy);

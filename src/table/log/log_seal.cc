@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 namespace {
 
 absl::Status Copy(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string bytes, base::ReadFile(path));
+  ASSIGN_OR_RETURN(const std::string bytes, base::ReadOwnFile(path));
   RETURN_IF_ERROR(base::WriteFileAtomically(path, bytes));
   return base::Failpoint("log.seal");
 }
@@ -23,7 +23,9 @@ absl::Status Copy(const std::string& path) {
 // A log's writer has its last segment open, and its end mark. The marks first: a record that a mark counts was written
 // before, so the segments that are copied later have it.
 absl::Status SealLogs(const std::string& folder) {
-  if (!base::Exists(folder)) return absl::OkStatus();
+  const absl::Status there = base::CheckOwnFolder(folder);
+  if (absl::IsNotFound(there)) return absl::OkStatus();
+  RETURN_IF_ERROR(there);
   std::vector<std::string> marks;
   std::map<std::string, std::string> last;  // segment of every log: the numbers in their names have one length
   std::error_code error;

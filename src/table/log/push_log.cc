@@ -106,7 +106,7 @@ struct PushLog::Tail {
 };
 
 absl::StatusOr<std::unique_ptr<PushLog>> PushLog::Open(const LogOptions& options, uint64_t after, const ReadFn& fn) {
-  RETURN_IF_ERROR(base::MakeFolders(options.folder));
+  RETURN_IF_ERROR(base::MakeOwnFolder(options.folder));
   const std::string end_path = absl::StrCat(options.folder, "/", options.name, ".end");
   ASSIGN_OR_RETURN(const auto files, ListSegments(options));
   absl::StatusOr<End> end = EndMark::Read(end_path);
@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<PushLog>> PushLog::Open(const LogOptions& options
   for (size_t i = 0; i < files.size(); ++i) {
     const auto& [first, path] = files[i];
     const bool last_segment = i + 1 == files.size();
-    ASSIGN_OR_RETURN(const std::string bytes, base::ReadFile(path));
+    ASSIGN_OR_RETURN(const std::string bytes, base::ReadOwnFile(path));
     if (last_segment && bytes.size() < SegmentReader::kHeaderBytes && first > (same_boot ? end->index : tail.durable)) {
       RETURN_IF_ERROR(base::RemoveTree(path));  // it was about to begin
       break;

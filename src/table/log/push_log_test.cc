@@ -342,18 +342,36 @@ TEST(PushLog, APlantedLinkIsNotFollowed) {
   Put(folder / "precious", "precious");
   const std::string log = folder / "log";
   fs::create_directory(log);
-  for (const char* name : {"l.end.tmp", "l-00000000000000000001.log"}) {
-    fs::create_symlink(folder / "precious", log + "/" + name);
-    const auto opened = Open({.folder = log, .name = "l"});
+  fs::create_symlink(folder / "precious", log + "/l.end.tmp");
+  const auto opened = Open({.folder = log, .name = "l"});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  // Planted after the look at what is there.
+  const std::string segment = log + "/l-00000000000000000001.log";
+  fs::create_symlink(folder / "precious", segment);
+  Append(*opened->log, "record");
+  EXPECT_FALSE(fs::is_symlink(segment));
+  EXPECT_EQ(base::ReadFile(folder / "precious").value(), "precious");
+}
+
+TEST(PushLog, PlantedLinksAreNotRead) {
+  TestFolder folder;
+  LogOptions options;
+  options.folder = folder / "log";
+  {
+    auto opened = Open(options);
     ASSERT_TRUE(opened.ok()) << opened.status();
-    if (std::string(name) != "l.end.tmp") {
-      // Planted after the look at what is there.
-      fs::create_symlink(folder / "precious", log + "/" + name);
-      Append(*opened->log, "record");
-      EXPECT_FALSE(fs::is_symlink(log + "/" + name));
-    }
-    EXPECT_EQ(base::ReadFile(folder / "precious").value(), "precious") << name;
+    Append(*opened->log, "record");
   }
+  for (const std::string& path : {Segments(options.folder).front(), options.folder + "/" + options.name + ".end"}) {
+    fs::rename(path, folder / "aside");
+    fs::create_symlink(folder / "aside", path);
+    const absl::Status refused = Open(options).status();
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(path + " is not a regular file (a symbolic link)"));
+    fs::rename(folder / "aside", path);
+  }
+  fs::rename(options.folder, folder / "elsewhere");
+  fs::create_directory_symlink(folder / "elsewhere", options.folder);
+  EXPECT_THAT(std::string(Open(options).status().message()), HasSubstr("/log is not a folder (a symbolic link)"));
 }
 
 }  // namespace
