@@ -53,7 +53,7 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
     if (returns) before = member.id.where;
     LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")"
               << (returns ? " in the place of " : "") << before;
-    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}, before};
+    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}, before, true};
   }
   Changed();
   return before;
@@ -91,6 +91,7 @@ Member* Roster::FindLocked(const Identity& id) {
 void Roster::HeardLocked(Member& member) {
   member.heard = std::chrono::steady_clock::now();
   member.broken.reset();
+  member.met = true;
   if (member.state != MemberState::kAway) return;
   member.state = MemberState::kHere;
   member.away.reset();
@@ -160,7 +161,7 @@ void Roster::Restore(const Identity& id, MemberState state, const std::string& b
   Member& member = members_[static_cast<size_t>(id.rank)];
   const bool taken = member.state != MemberState::kAwaited && member.id.incarnation != id.incarnation;
   const std::string known = taken ? member.id.where : member.before;
-  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, before.empty() ? known : before};
+  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, before.empty() ? known : before, false};
 }
 
 absl::Status Roster::Hold(const std::function<absl::Status(const std::vector<Member>& members)>& fn) const {

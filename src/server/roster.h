@@ -43,6 +43,7 @@ struct Member {
   std::optional<std::chrono::steady_clock::time_point> away;    // since when
   ps::WorkerProgress progress;                                  // the last that its heartbeat carried
   std::string before;                                           // where the process ran whose place it took; "" = none
+  bool met = true;                                              // heard by this process of the server
 };
 
 class Roster {
