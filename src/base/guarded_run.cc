@@ -1,5 +1,6 @@
 #include "base/guarded_run.h"
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -15,6 +16,7 @@ constexpr int kThrown = 1;
 }  // namespace
 
 int RunGuarded(int (*main)(int, char**), int argc, char** argv) {
+  signal(SIGXFSZ, SIG_IGN);
   int code = kThrown;
   try {
     code = main(argc, argv);
@@ -22,6 +24,8 @@ int RunGuarded(int (*main)(int, char**), int argc, char** argv) {
     std::fputs("regatta: error: there is not enough memory\n", stderr);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "regatta: error: %s\n", PrintableLines(error.what()).c_str());
+  } catch (...) {
+    std::fputs("regatta: error: something was thrown that is no std::exception\n", stderr);
   }
   return ExitCodeOf(code);
 }

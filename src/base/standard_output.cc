@@ -1,5 +1,6 @@
 #include "base/standard_output.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -16,6 +17,13 @@ bool ReaderHasLeft() {
 }
 
 }  // namespace
+
+void OpenStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    if (open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd) return;  // the lowest that is free
+  }
+}
 
 absl::Status FlushStandardOutput() {
   if (std::fflush(stdout) != 0 && errno != EPIPE) return ErrnoStatus("cannot write to", "standard output");

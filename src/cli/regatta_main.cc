@@ -13,6 +13,7 @@
 #include "base/guarded_run.h"
 #include "base/nearest.h"
 #include "base/printable.h"
+#include "base/standard_output.h"
 #include "cli/checkpoint_command.h"
 #include "cli/data_command.h"
 #include "cli/launch_command.h"
@@ -153,6 +154,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  regatta::base::OpenStandardDescriptors();
   FLAGS_logtostderr = true;
   FLAGS_log_year_in_prefix = false;  // as the trainer does
   google::InitGoogleLogging("regatta");

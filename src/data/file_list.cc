@@ -14,10 +14,16 @@ namespace {
 
 bool IsHidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
+// False also where it cannot be told, as of a link that leads to itself: CheckRegular says why.
+bool IsFolder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
 absl::Status AddFolder(const std::string& folder, std::vector<std::string>* files) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (!it->is_directory() && !IsHidden(it->path())) files->push_back(it->path().string());
+    if (!IsFolder(it->path()) && !IsHidden(it->path())) files->push_back(it->path().string());
   if (error) return absl::PermissionDeniedError(absl::StrCat("cannot list ", folder, ": ", error.message()));
   return absl::OkStatus();
 }
@@ -26,7 +32,7 @@ void AddGlob(const std::string& pattern, std::vector<std::string>* files) {
   glob_t found = {};
   if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
     for (size_t i = 0; i < found.gl_pathc; ++i)
-      if (!fs::is_directory(found.gl_pathv[i]) && !IsHidden(found.gl_pathv[i])) files->push_back(found.gl_pathv[i]);
+      if (!IsFolder(found.gl_pathv[i]) && !IsHidden(found.gl_pathv[i])) files->push_back(found.gl_pathv[i]);
   globfree(&found);
 }
 
@@ -54,12 +60,12 @@ absl::Status CheckRegular(const std::string& path) {
 
 absl::StatusOr<std::vector<std::string>> ExpandFiles(const std::string& pattern) {
   std::vector<std::string> files;
-  std::error_code error;
   if (pattern.empty()) return absl::InvalidArgumentError("no data path is given");
-  if (fs::is_directory(pattern, error)) {
+  std::error_code error;
+  if (IsFolder(pattern)) {
     RETURN_IF_ERROR(AddFolder(pattern, &files));
     if (files.empty()) return absl::NotFoundError(absl::StrCat("folder ", pattern, " holds no files"));
-  } else if (fs::exists(pattern, error)) {
+  } else if (fs::exists(fs::symlink_status(pattern, error))) {
     files.push_back(pattern);
   } else {
     AddGlob(pattern, &files);

@@ -18,6 +18,7 @@
 #include "base/freed_memory.h"
 #include "base/guarded_run.h"
 #include "base/printable.h"
+#include "base/standard_output.h"
 #include "cluster/credentials_args.h"
 #include "cluster/environment.h"
 #include "cluster/pserver_args.h"
@@ -172,6 +173,7 @@ int Main(int argc, char** argv) {
 }  // namespace regatta::server
 
 int main(int argc, char** argv) {
+  regatta::base::OpenStandardDescriptors();
   FLAGS_logtostderr = true;
   FLAGS_log_year_in_prefix = false;  // I0318 21:47:01.298220 …, as scripts expect it
   if (const char* failpoints = std::getenv("REGATTA_FAILPOINTS"); failpoints != nullptr) {

@@ -9,6 +9,7 @@
 #include "base/failpoint.h"
 #include "base/guarded_run.h"
 #include "base/printable.h"
+#include "base/standard_output.h"
 #include "cluster/environment.h"
 #include "metrics/exporter.h"
 #include "metrics/process_load.h"
@@ -147,6 +148,7 @@ int Main(int argc, char** argv) {
 }  // namespace regatta::worker
 
 int main(int argc, char** argv) {
+  regatta::base::OpenStandardDescriptors();
   regatta::worker::PrepareProcess(argv);
   regatta::wire::LogThroughGlog();
   const regatta::worker::StopSignal signal;

@@ -310,6 +310,17 @@ class HostileFilesTest(ProgramTest):
                                   env={**os.environ, "REGATTA_CORE_DUMPS": "maybe"})
         self.assertIn("REGATTA_CORE_DUMPS", err)
 
+    def test_a_link_that_leads_to_itself_is_an_error(self):
+        config = self.make_job(copies=1)
+        loop = self.folder / "train" / "loop.txt"
+        loop.symlink_to(loop)
+        wanted = "loop.txt: Too many levels of symbolic links"
+        for path in ("train", "train/*", "train/loop.txt"):
+            _, err = self.run_regatta("train", "-m", config, "-o", f"runner.train_data_dir={path}", code=1)
+            self.assertIn(wanted, err)
+        _, err = self.run_regatta("data", "check", "train", code=1)
+        self.assertIn(wanted, err)
+
 
 if __name__ == "__main__":
     main()

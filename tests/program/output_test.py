@@ -1,5 +1,6 @@
 """What the programs write: devices, FIFOs and symlinks stay what they are, and lost output is a failure."""
 import os
+import resource
 import stat
 import threading
 
@@ -111,6 +112,31 @@ class OutputTest(program.ProgramTest):
         self.assertIn("--keys", out.split("Examples")[0])
         keys, _ = self.run_regatta("config", "--keys", "-m", "nothing.yaml")
         self.assertIn("runner.train_data_dir", keys)
+
+    def closed(self, *descriptors):
+        """For preexec_fn: the program starts without these."""
+        return lambda: [os.close(fd) for fd in descriptors]
+
+    def test_a_closed_descriptor_does_not_lead_into_a_file(self):
+        config = self.make_job(copies=1)
+        bad = self.folder / "train" / "part-0.txt"
+        bad.write_text(bad.read_text() + "no sample\n")
+        for number, descriptors in enumerate(((2,), (1,), (0, 1, 2))):
+            out, _ = self.run_regatta("train", "-m", config, "-o", f"runner.model_save_path=model{number}",
+                                      code=1 if 1 in descriptors else 0, preexec_fn=self.closed(*descriptors))
+            self.assertEqual("done" in out, 1 not in descriptors)
+            for path in (self.folder / f"model{number}").rglob("*"):
+                if path.is_file():
+                    self.assertNotRegex(path.read_bytes(), rb"epoch: 0|[IWE]\d{4} \d\d:", path)
+
+    def test_a_file_beyond_the_limit_is_an_error_that_names_it(self):
+        config = self.make_job(copies=1)
+        limit = 4096
+
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        _, err = self.run_regatta("train", "-m", config, code=1, preexec_fn=small_files)
+        self.assertRegex(err, r"error: .*model/.*File too large")
 
 
 if __name__ == "__main__":
