@@ -273,7 +273,7 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   // Twice as many as it needs: a worker that reconnects may be faster than the end of its old connection.
   RETURN_IF_ERROR(opening.Greet(static_cast<int>(hello.worker().rank()), 2 * hosted->spec().lanes.lanes()));
   hosted->roster().Reached(ToIdentity(hello.worker()));
-  stream->Join();
+  stream->Join(static_cast<int>(hello.worker().rank()), hosted->spec().lanes.sparse_lanes);
   ps::FrameHeader welcome;
   welcome.set_id(hello.id());
   RETURN_IF_ERROR(Held());
@@ -295,7 +295,7 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   return carried;
 }
 
-grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) {
+grpc::Status PsService::Gather(grpc::ServerContext* context, ps::GatherRequest* request, ps::GatherReply* reply) {
   const auto meet = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(request->worker()));
     if (request->payload().size() > Rendezvous::kMostBytes || request->name().size() > kMaxNameBytes)
@@ -305,9 +305,9 @@ grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherReq
     ASSIGN_OR_RETURN(
         const auto payloads,
         hosted->rendezvous().Meet(
-            static_cast<int>(request->worker().rank()), request->name(), request->round(), request->payload(),
-            std::chrono::duration<double>(request->timeout()), [&] { return context->IsCancelled(); },
-            request->failed() ? Brought::kFailure : Brought::kResult));
+            static_cast<int>(request->worker().rank()), request->name(), request->round(),
+            std::move(*request->mutable_payload()), std::chrono::duration<double>(request->timeout()),
+            [&] { return context->IsCancelled(); }, request->failed() ? Brought::kFailure : Brought::kResult));
     for (const auto& [rank, payload] : *payloads) {
       reply->add_ranks(static_cast<uint32_t>(rank));
       if (request->wants_all()) reply->add_payloads(payload);

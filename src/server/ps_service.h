@@ -43,7 +43,7 @@ class PsService final : public wire::RawService {
   grpc::Status Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,
                        ps::ConnectReply* reply) override;
   grpc::Status RawLane(grpc::ServerContext* context, wire::LaneStream* stream) override;
-  grpc::Status Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) override;
+  grpc::Status Gather(grpc::ServerContext* context, ps::GatherRequest* request, ps::GatherReply* reply) override;
   grpc::Status Heartbeat(grpc::ServerContext* context, const ps::HeartbeatRequest* request,
                          ps::HeartbeatReply* reply) override;
   grpc::Status Goodbye(grpc::ServerContext* context, const ps::GoodbyeRequest* request,

@@ -113,6 +113,7 @@ int InitCredentials(int argc, const char* const* argv) {
 
 int Main(int argc, char** argv) {
   base::KeepFreedMemory();
+  base::LimitArenas();
   if (argc > 1 && std::string_view(argv[1]) == cluster::kStatusMode) return ShowStatus(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == cluster::kCredentialsMode) return InitCredentials(argc - 1, argv + 1);
   const auto args = cluster::ParsePserverArgs(argc, argv, cluster::ProcessEnvironment());
