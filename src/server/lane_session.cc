@@ -93,7 +93,7 @@ LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Stand
       cancelled_(std::move(cancelled)),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
       sections_(job, shards_),
-      push_(job, shards_),
+      push_(job, shards_, job.push_memory(worker.rank)),
       reader_(job, shards_),
       keys_(static_cast<size_t>(job.sparse_tables())) {}
 
@@ -359,6 +359,7 @@ LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
     } else {
       RETURN_IF_ERROR(LogFrame());
       RETURN_IF_ERROR(ApplyPart());
+      push_.Drop();  // its memory is the worker's until then
       staleness = NoteUpdate(header);
     }
   }
@@ -428,7 +429,7 @@ LaneSession::Reply LaneSession::PullDense(wire::FrameReader& frame) {
 }
 
 LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
-  RETURN_IF_ERROR(push_.ReadBlock(frame));
+  RETURN_IF_ERROR(push_.ReadBlock(frame, origin()));
   if (SyncStage* const stage = job_.stage(lane_)) {
     RETURN_IF_ERROR(stage->Add(worker_.rank, push_.Take(), ToStage()));
   } else {
@@ -441,7 +442,7 @@ LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(CheckAdds(frame.header()));
-  RETURN_IF_ERROR(push_.ReadBlock(frame));
+  RETURN_IF_ERROR(push_.ReadBlock(frame, origin()));
   RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(job_.dense().Add(push_.part().dense, job_.spec().nan_policy));
   job_.traffic().dense_pushes.Add();

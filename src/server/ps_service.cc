@@ -139,6 +139,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
   }
   ASSIGN_OR_RETURN(job_, HostedJob::Create(spec, std::move(tables), journal, state));
   job_->roster().SetLives(options_.lives);
+  job_->LimitPushMemory(options_.push_memory);
   if (journal != nullptr) {
     ASSIGN_OR_RETURN(keeper_, Keeper::Start(*job_, *journal, options_.keeper));
   }
@@ -271,7 +272,8 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   if (hello.lane() >= static_cast<uint32_t>(hosted->spec().lanes.lanes()))
     return absl::InvalidArgumentError(absl::StrCat("there is no lane ", hello.lane()));
   // Twice as many as it needs: a worker that reconnects may be faster than the end of its old connection.
-  RETURN_IF_ERROR(opening.Greet(static_cast<int>(hello.worker().rank()), 2 * hosted->spec().lanes.lanes()));
+  RETURN_IF_ERROR(opening.Greet(static_cast<int>(hello.worker().rank()), 2 * hosted->spec().lanes.lanes(),
+                                hello.worker().incarnation()));
   hosted->roster().Reached(ToIdentity(hello.worker()));
   stream->Join(static_cast<int>(hello.worker().rank()), hosted->spec().lanes.sparse_lanes);
   ps::FrameHeader welcome;

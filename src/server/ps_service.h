@@ -27,6 +27,7 @@ struct ServiceOptions {
   std::shared_ptr<const cluster::Credentials> credentials;  // null: everybody may call
   std::chrono::duration<double> lives{Roster::kLives};      // a worker that was heard: no other takes its place
   std::chrono::duration<double> hello_timeout{10};          // of a lane that was opened and has not said who it is
+  uint64_t push_memory = PushMemory::kDefaultLimit;         // bytes of a worker's pushes that wait to be applied
 };
 
 class PsService final : public wire::RawService {

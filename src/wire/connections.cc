@@ -116,12 +116,17 @@ void Connections::Join(Connection& connection, int worker, int lanes) {
   if (worker != unnamed) connection.worker_.compare_exchange_strong(unnamed, worker, std::memory_order_relaxed);
   for (int most = lanes_; lanes > most && !lanes_.compare_exchange_weak(most, lanes);) {
   }
-  if (!connection.member_.exchange(true, std::memory_order_relaxed)) Grow(connection);
+  if (connection.member_.exchange(true, std::memory_order_relaxed)) return;
+  Grow(connection);
+  if (connection.reading_.load(std::memory_order_relaxed) == 0) Settle(connection);
 }
 
 void Connections::EndRead(Connection& connection) {
   if (connection.reading_.fetch_sub(1, std::memory_order_relaxed) > 1) return;
-  if (connection.kind() == Connection::Kind::kStranger) return;
+  if (connection.kind() == Connection::Kind::kMember) Settle(connection);
+}
+
+void Connections::Settle(Connection& connection) {
   base::MutexLock lock(mu_);
   const auto received = ReceivedBy(connection.fd_, connection.peer_);
   if (!received.has_value()) return;

@@ -124,6 +124,8 @@ class Connections {
   using List = std::vector<std::shared_ptr<Connection>>;
   // Whether it is time to look at the workers' connections.
   bool MembersDueLocked(std::chrono::steady_clock::time_point now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A worker's connection holds nothing: no message of it is read.
+  void Settle(Connection& connection);
   // What a worker's connection holds.
   static uint64_t HeldBy(Connection& connection);
   // The largest of `mine`, so that what is left holds `most`.

@@ -199,6 +199,20 @@ TEST(Connections, ThoseWithATokenThatHaveNotSaidWhoseTheyAreHoldSoMuchTogether) 
   EXPECT_FALSE(much.open());
 }
 
+TEST(Connections, WhatAWorkerSentBeforeItWasHeardIsNotHeld) {
+  Connections connections({.unnamed_bytes = 16 << 10});
+  Watcher watcher(connections);
+  Pair pair;
+  ASSERT_TRUE(connections.Add(pair.server));
+  const auto connection = connections.Find(pair.peer());
+  connections.BeginRead(*connection);  // Connect
+  pair.Send(32 << 10);
+  connections.EndRead(*connection);
+  connections.Join(*connection);
+  watcher.Look();
+  EXPECT_TRUE(pair.open());
+}
+
 // A lane that goes on for long, and one whose connection also has a call that does not end.
 TEST(Connections, MessagesThatComeAreNotHeldAndThoseBesideThemAre) {
   Connections connections({.member_bytes = 6 << 20});
