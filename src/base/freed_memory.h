@@ -29,7 +29,7 @@ inline void LimitArenas() {
 class FreedMemory {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr uint64_t kGrown = uint64_t{16} << 20;
+  static constexpr uint64_t kGrown = uint64_t{8} << 20;
 
   // If the process has grown by kGrown since it last did, gives freed memory back, and for a moment also what is freed
   // from now on. Called often; what it does takes at most a fiftieth of the time. Returns whether it did.

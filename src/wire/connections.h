@@ -37,8 +37,8 @@ struct ConnectionLimits {
   // Of all connections of a worker: a frame of the dense lane (64 MiB), calls; and for every sparse lane a frame as
   // clients cut them (16 MiB), or what the window lets in while the server is busy. Over it the largest is closed.
   uint64_t worker_bytes = uint64_t{72} << 20;
-  uint64_t lane_bytes = uint64_t{24} << 20;
-  uint64_t unnamed_bytes = uint64_t{40} << 20;  // of all that have a token, and have not said whose they are
+  uint64_t lane_bytes = uint64_t{20} << 20;
+  uint64_t unnamed_bytes = uint64_t{36} << 20;  // of all that have a token, and have not said whose they are
   int strikes = 100;                            // calls that were refused, or cancelled before they were served
   std::chrono::seconds window{10};              // within which
 };
