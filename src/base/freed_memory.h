@@ -1,15 +1,44 @@
 // What malloc does with memory that is freed. By default it gives large blocks back to the system at once, and each new
-// frame or tensor of half a megabyte pays for its pages again.
-// Thread-safety: call once, before threads start.
+// frame or tensor of half a megabyte pays for its pages again. If all is kept, every arena keeps what its threads have
+// ever used: a server that grows gives back what is free.
+// Thread-safety: KeepFreedMemory is called once, before threads start; a FreedMemory belongs to one thread.
 #pragma once
 
 #include <malloc.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
 namespace regatta::base {
+
+inline constexpr int kKeptFreedBytes = 2000 << 20;
 
 inline void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 2000 << 20);
+  mallopt(M_TRIM_THRESHOLD, kKeptFreedBytes);
 }
+
+// Fewer arenas than malloc makes by itself: each keeps its own freed memory.
+inline void LimitArenas() {
+  mallopt(M_ARENA_MAX, std::max(4, 2 * static_cast<int>(std::thread::hardware_concurrency())));
+}
+
+// After KeepFreedMemory: keeps freed memory while the process does not grow.
+class FreedMemory {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr uint64_t kGrown = uint64_t{8} << 20;
+
+  // If the process has grown by kGrown since it last did, gives freed memory back, and for a moment also what is freed
+  // from now on. Called often; what it does takes at most a fiftieth of the time. Returns whether it did.
+  bool Look(uint64_t resident, Clock::time_point now = Clock::now());
+
+ private:
+  uint64_t least_ = ~uint64_t{0};  // resident bytes since then
+  Clock::time_point next_, tight_until_;
+  bool tight_ = false;
+};
 
 }  // namespace regatta::base

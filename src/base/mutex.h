@@ -14,6 +14,8 @@ class ABSL_LOCKABLE Mutex {
  public:
   void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mu_.lock(); }
   void unlock() ABSL_UNLOCK_FUNCTION() { mu_.unlock(); }
+  // Tells the compiler's analysis, which cannot see it, that the caller holds it.
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}
   std::mutex& native() { return mu_; }
 
  private:

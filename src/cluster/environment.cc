@@ -18,6 +18,7 @@ constexpr double kMaxWaitSeconds = 1e7;
 constexpr char kMetricsPort[] = "REGATTA_METRICS_PORT";
 constexpr char kDataDir[] = "REGATTA_DATA_DIR";
 constexpr char kLogLimit[] = "REGATTA_LOG_LIMIT";
+constexpr char kPushMemory[] = "REGATTA_PUSH_MEMORY";
 constexpr char kLease[] = "REGATTA_LEASE_SECONDS";
 constexpr char kWorkersReturn[] = "REGATTA_WORKERS_RETURN";
 
@@ -248,6 +249,10 @@ absl::StatusOr<std::optional<int>> ReadMetricsPort(const Getenv& getenv) {
 
 absl::StatusOr<int> ReadLogLimit(const Getenv& getenv) {
   return ReadInt(getenv, kLogLimit, kLeastLogLimit, 1 << 30, kDefaultLogLimit);
+}
+
+absl::StatusOr<int> ReadPushMemory(const Getenv& getenv) {
+  return ReadInt(getenv, kPushMemory, kLeastPushMemory, 1 << 30, kDefaultPushMemory);
 }
 
 absl::StatusOr<double> ReadLease(const Getenv& getenv) {

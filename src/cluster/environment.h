@@ -68,6 +68,10 @@ std::string ReadDataDir(const Getenv& getenv);
 inline constexpr int kDefaultLogLimit = 4096;
 inline constexpr int kLeastLogLimit = 1;
 absl::StatusOr<int> ReadLogLimit(const Getenv& getenv);
+// REGATTA_PUSH_MEMORY: megabytes that one worker's pushes may hold on a server until they are applied.
+inline constexpr int kDefaultPushMemory = 128;
+inline constexpr int kLeastPushMemory = 1;
+absl::StatusOr<int> ReadPushMemory(const Getenv& getenv);
 // REGATTA_LEASE_SECONDS: after which a server that has not been heard in its data_dir may be replaced.
 inline constexpr double kDefaultLease = 10, kLeastLease = 0.2, kMostLease = 3600;
 absl::StatusOr<double> ReadLease(const Getenv& getenv);

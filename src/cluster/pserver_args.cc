@@ -72,6 +72,13 @@ void AddOptions(CLI::App& app, Flags& flags, PserverArgs& args) {
       ->check(CLI::Range(kLeastLogLimit, 1 << 30))
       ->type_name("MB");
   app.add_option(
+         "--push_memory", args.push_memory,
+         absl::StrCat("megabytes that pushes of one worker may hold here until they are applied, in sync and where "
+                      "workers come back; a worker that would hold more is refused (",
+                      kDefaultPushMemory, "; REGATTA_PUSH_MEMORY)"))
+      ->check(CLI::Range(kLeastPushMemory, 1 << 30))
+      ->type_name("MB");
+  app.add_option(
          "--lease_seconds", args.lease,
          absl::StrCat("a server that has been silent in its data_dir for half as long again, because it sleeps, "
                       "may be replaced by another that is started there (",
@@ -158,6 +165,9 @@ absl::StatusOr<PserverArgs> ParsePserverArgs(int argc, const char* const* argv, 
   ASSIGN_OR_RETURN(args.since, ReadJobSince(getenv));
   if (!args.log_limit.has_value()) {
     ASSIGN_OR_RETURN(args.log_limit, ReadLogLimit(getenv));
+  }
+  if (!args.push_memory.has_value()) {
+    ASSIGN_OR_RETURN(args.push_memory, ReadPushMemory(getenv));
   }
   if (!args.lease.has_value()) {
     ASSIGN_OR_RETURN(args.lease, ReadLease(getenv));

@@ -24,12 +24,13 @@ struct PserverArgs {
   ClusterSpec spec;
   // What to listen on, host:port each; sparse equals dense where no ports are set aside for sparse tables.
   ServerPorts listen;
-  std::string load;              // a checkpoint to start from; "" = none
-  std::string data_dir;          // where it logs what it acknowledges, and comes back from; "" = nowhere
-  std::optional<int> log_limit;  // megabytes of that log
-  std::optional<double> lease;   // seconds; who is silent for longer in its data_dir may be replaced
-  std::optional<double> since;   // seconds since 1970: a job in data_dir that has ended later is done, not begun anew
-  std::string log_dir;           // "" = stderr only
+  std::string load;                // a checkpoint to start from; "" = none
+  std::string data_dir;            // where it logs what it acknowledges, and comes back from; "" = nowhere
+  std::optional<int> log_limit;    // megabytes of that log
+  std::optional<int> push_memory;  // megabytes of a worker's pushes that wait to be applied
+  std::optional<double> lease;     // seconds; who is silent for longer in its data_dir may be replaced
+  std::optional<double> since;     // seconds since 1970: a job in data_dir that has ended later is done, not begun anew
+  std::string log_dir;             // "" = stderr only
   std::optional<int> metrics_port;   // 0 = any free one; absent = none
   std::vector<std::string> command;  // behind --; empty with explicit flags
   std::string help;                  // not empty: the user asked for help; print this and end well

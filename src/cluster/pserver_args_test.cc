@@ -85,6 +85,7 @@ TEST(PserverArgs, WrongOnesSayWhatToDo) {
   EXPECT_THAT(ErrorOf({"--", "train"}), HasSubstr("'--'"));
   EXPECT_THAT(ErrorOf({"--host=a b"}), HasSubstr("--host"));
   EXPECT_THAT(ErrorOf({"--log_limit=0"}), HasSubstr("--log_limit"));
+  EXPECT_THAT(ErrorOf({"--push_memory=0"}), HasSubstr("--push_memory"));
   EXPECT_THAT(ErrorOf({"--lease_seconds=0"}), HasSubstr("--lease_seconds"));
   EXPECT_THAT(ErrorOf({"--data_dir=d", "--lease_seconds=nan"}), HasSubstr("--lease_seconds"));
   EXPECT_THAT(ErrorOf({"--lease_seconds=5"}), AllOf(HasSubstr("--lease_seconds"), HasSubstr("--data_dir")));

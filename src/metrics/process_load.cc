@@ -1,18 +1,12 @@
 #include "metrics/process_load.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <fstream>
+#include "base/resident_memory.h"
 
 namespace regatta::metrics {
 
-uint64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t pages = 0, resident = 0;
-  statm >> pages >> resident;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
+uint64_t ResidentBytes() { return base::ResidentBytes(); }
 
 double CpuSeconds() {
   rusage usage{};

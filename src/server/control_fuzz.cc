@@ -42,12 +42,11 @@ bool IsSmall(const ps::ConnectRequest& request) {
 }
 
 template <typename Request, typename Reply>
-void Call(server::PsService& service,
-          grpc::Status (server::PsService::*verb)(grpc::ServerContext*, const Request*, Reply*), const uint8_t* data,
-          size_t size) {
-  Request request;
+void Call(server::PsService& service, grpc::Status (server::PsService::*verb)(grpc::ServerContext*, Request*, Reply*),
+          const uint8_t* data, size_t size) {
+  std::remove_const_t<Request> request;
   if (!request.ParseFromArray(data, static_cast<int>(size))) return;
-  if constexpr (std::is_same_v<Request, ps::ConnectRequest>) {
+  if constexpr (std::is_same_v<Request, const ps::ConnectRequest>) {
     if (!IsSmall(request)) return;
   }
   if constexpr (std::is_same_v<Request, ps::GatherRequest>) {

@@ -42,7 +42,21 @@ HostedJob::HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables)
       rendezvous_(roster_),
       traffic_(spec.lanes.lanes()),
       seats_(static_cast<size_t>(spec.workers) * static_cast<size_t>(spec.lanes.lanes())),
-      cut_(tables_->view(), gate_, cut_turn_) {}
+      cut_(tables_->view(), gate_, cut_turn_) {
+  for (int rank = 0; rank < spec_.workers; ++rank)
+    push_memory_.push_back(std::make_shared<PushMemory>(rank, PushMemory::kDefaultLimit));
+}
+
+std::shared_ptr<PushMemory> HostedJob::push_memory(int rank) const {
+  base::MutexLock lock(push_memory_mu_);
+  return push_memory_[static_cast<size_t>(rank)];
+}
+
+void HostedJob::LimitPushMemory(uint64_t bytes) {
+  base::MutexLock lock(push_memory_mu_);
+  push_memory_limit_ = bytes;
+  for (const auto& memory : push_memory_) memory->SetLimit(bytes);
+}
 
 absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec, int server) {
   ASSIGN_OR_RETURN(auto tables, TableShare::Create(spec.tables, {server, spec.lanes.servers}));
@@ -100,7 +114,10 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
 absl::StatusOr<std::string> HostedJob::Admit(const Identity& worker) {
   ASSIGN_OR_RETURN(std::string before, roster_.Join(worker));
   Fence(worker);
-  if (!before.empty()) rendezvous_.Forget(worker.rank);
+  if (before.empty()) return before;
+  rendezvous_.Forget(worker.rank);
+  base::MutexLock lock(push_memory_mu_);
+  push_memory_[static_cast<size_t>(worker.rank)] = std::make_shared<PushMemory>(worker.rank, push_memory_limit_);
   return before;
 }
 

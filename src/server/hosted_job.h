@@ -15,6 +15,7 @@
 #include "server/job_spec.h"
 #include "server/journal.h"
 #include "server/lane_seat.h"
+#include "server/push_memory.h"
 #include "server/rendezvous.h"
 #include "server/roster.h"
 #include "server/sync_stage.h"
@@ -64,6 +65,11 @@ class HostedJob {
   LaneSeat& seat(int rank, int lane) {
     return seats_[static_cast<size_t>(rank) * static_cast<size_t>(spec_.lanes.lanes()) + static_cast<size_t>(lane)];
   }
+  // What pushes of the rank's process may hold here. A process that takes its place has another.
+  std::shared_ptr<PushMemory> push_memory(int rank) const;
+  // In bytes, of every worker.
+  void LimitPushMemory(uint64_t bytes);
+
   // Whoever changes tables passes it.
   Gate& gate() { return gate_; }
   // Whoever begins a cut of the tables holds it until the cut has ended.
@@ -108,6 +114,9 @@ class HostedJob {
   metrics::Rate keys_;
   std::vector<std::unique_ptr<SyncStage>> stages_;
   std::vector<LaneSeat> seats_;  // [rank][lane]
+  mutable base::Mutex push_memory_mu_;
+  uint64_t push_memory_limit_ ABSL_GUARDED_BY(push_memory_mu_) = PushMemory::kDefaultLimit;
+  std::vector<std::shared_ptr<PushMemory>> push_memory_ ABSL_GUARDED_BY(push_memory_mu_);  // by rank
   Gate gate_;
   CutTurn cut_turn_;
   HostedCut cut_;

@@ -6,11 +6,11 @@
 namespace regatta::server {
 
 LaneRegister::Opening::Opening(LaneRegister& lanes, std::string peer, std::function<void()> cancel, size_t most)
-    : lanes_(lanes) {
+    : lanes_(lanes), cancel_(std::move(cancel)) {
   base::MutexLock lock(lanes_.mu_);
   if (lanes_.silent_.size() >= std::max(kMostSilent, most)) lanes_.MakeRoomLocked();
   number_ = ++lanes_.opened_;
-  lanes_.silent_.emplace(number_, Silent{std::move(peer), std::move(cancel), std::chrono::steady_clock::now()});
+  lanes_.silent_.emplace(number_, Silent{std::move(peer), cancel_, std::chrono::steady_clock::now()});
 }
 
 LaneRegister::Opening::~Opening() {
@@ -18,17 +18,27 @@ LaneRegister::Opening::~Opening() {
   lanes_.silent_.erase(number_);
   if (rank_ < 0) return;
   const auto mine = lanes_.open_.find(rank_);
-  if (--mine->second == 0) lanes_.open_.erase(mine);
+  mine->second.erase(number_);
+  if (mine->second.empty()) lanes_.open_.erase(mine);
 }
 
-absl::Status LaneRegister::Opening::Greet(int rank, int limit) {
+absl::Status LaneRegister::Opening::Greet(int rank, int limit, uint64_t incarnation) {
   base::MutexLock lock(lanes_.mu_);
   lanes_.silent_.erase(number_);
   const auto mine = lanes_.open_.find(rank);
-  if (mine != lanes_.open_.end() && mine->second >= limit)
-    return absl::ResourceExhaustedError(
-        absl::StrCat("worker ", rank, " has ", mine->second, " lanes open here, and may have no more"));
-  ++lanes_.open_[rank];
+  if (mine != lanes_.open_.end()) {
+    int open = 0;
+    for (const auto& [number, lane] : mine->second) {
+      if (lane.incarnation != incarnation)
+        lane.cancel();
+      else
+        ++open;
+    }
+    if (open >= limit)
+      return absl::ResourceExhaustedError(
+          absl::StrCat("worker ", rank, " has ", open, " lanes open here, and may have no more"));
+  }
+  lanes_.open_[rank].emplace(number_, Open{incarnation, cancel_});
   rank_ = rank;
   return absl::OkStatus();
 }
@@ -54,7 +64,7 @@ void LaneRegister::CancelSilent() {
 int LaneRegister::open(int rank) const {
   base::MutexLock lock(mu_);
   const auto found = open_.find(rank);
-  return found == open_.end() ? 0 : found->second;
+  return found == open_.end() ? 0 : static_cast<int>(found->second.size());
 }
 
 size_t LaneRegister::silent() const {

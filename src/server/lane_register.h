@@ -29,11 +29,13 @@ class LaneRegister {
     Opening& operator=(const Opening&) = delete;
     ~Opening();
 
-    // It has said HELLO as `rank`, who may have `limit` open. RESOURCE_EXHAUSTED if that is one too many.
-    absl::Status Greet(int rank, int limit);
+    // It has said HELLO as `rank`, who may have `limit` open. RESOURCE_EXHAUSTED if that is one too many. Ends lanes of
+    // other processes of the rank, whose place this one has taken: what they hold is given back.
+    absl::Status Greet(int rank, int limit, uint64_t incarnation = 0);
 
    private:
     LaneRegister& lanes_;
+    const std::function<void()> cancel_;
     uint64_t number_ = 0;
     int rank_ = -1;  // counted under it
   };
@@ -49,13 +51,17 @@ class LaneRegister {
     std::function<void()> cancel;
     std::chrono::steady_clock::time_point since;
   };
+  struct Open {
+    uint64_t incarnation = 0;
+    std::function<void()> cancel;
+  };
   void MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::chrono::duration<double> patience_;
   mutable base::Mutex mu_;
   uint64_t opened_ ABSL_GUARDED_BY(mu_) = 0;
-  std::map<uint64_t, Silent> silent_ ABSL_GUARDED_BY(mu_);  // the oldest first
-  std::map<int, int> open_ ABSL_GUARDED_BY(mu_);            // lanes by rank
+  std::map<uint64_t, Silent> silent_ ABSL_GUARDED_BY(mu_);             // the oldest first
+  std::map<int, std::map<uint64_t, Open>> open_ ABSL_GUARDED_BY(mu_);  // by rank and number
 };
 
 }  // namespace regatta::server

@@ -28,6 +28,17 @@ TEST(LaneRegister, AWorkerHasSoManyLanesAndNoMore) {
   EXPECT_EQ(lanes.open(1), 1);
 }
 
+TEST(LaneRegister, LanesOfAProcessEndWhenAnotherTakesItsPlace) {
+  LaneRegister lanes(std::chrono::seconds(10));
+  int ended = 0;
+  LaneRegister::Opening old(lanes, "a", [&] { ++ended; }), other(lanes, "b", [&] { ended += 100; });
+  EXPECT_EQ(old.Greet(0, 1, 7), absl::OkStatus());
+  EXPECT_EQ(other.Greet(1, 1, 7), absl::OkStatus());
+  LaneRegister::Opening successor(lanes, "c", [&] { ended += 100; });
+  EXPECT_EQ(successor.Greet(0, 1, 8), absl::OkStatus()) << "the other's do not count";
+  EXPECT_EQ(ended, 1);
+}
+
 // Opens lanes and says which of them were cancelled.
 struct Strangers {
   void Open(const std::string& peer, size_t most = 0) {

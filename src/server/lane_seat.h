@@ -16,14 +16,18 @@
 
 namespace regatta::server {
 
+class OpenPush;
+
 struct LaneSeat {
   base::Mutex mu;
   uint64_t owner ABSL_GUARDED_BY(mu) = 0;  // the incarnation that may change tables; 0 = whoever the roster knows
   uint64_t incarnation ABSL_GUARDED_BY(mu) = 0;
-  uint64_t done ABSL_GUARDED_BY(mu) = 0;          // the last request of that incarnation that was done
-  uint64_t streams ABSL_GUARDED_BY(mu) = 0;       // opened so far; they are numbered from 1
-  uint64_t stream ABSL_GUARDED_BY(mu) = 0;        // the newest that changed tables; 0 = none. Older ones are refused
-  uint64_t open ABSL_GUARDED_BY(mu) = 0;          // the first record of a push that is held until it is whole; 0 = none
+  uint64_t done ABSL_GUARDED_BY(mu) = 0;     // the last request of that incarnation that was done
+  uint64_t streams ABSL_GUARDED_BY(mu) = 0;  // opened so far; they are numbered from 1
+  uint64_t stream ABSL_GUARDED_BY(mu) = 0;   // the newest that changed tables; 0 = none. Older ones are refused
+  uint64_t open ABSL_GUARDED_BY(mu) = 0;     // the first record of a push that is held until it is whole; 0 = none
+  OpenPush* held ABSL_GUARDED_BY(mu) =
+      nullptr;  // that push, in the stream that brings it, which clears it when it ends
   base::DataPosition learnt ABSL_GUARDED_BY(mu);  // batches that the rank has pushed; where workers come back
   uint64_t next_step ABSL_GUARDED_BY(mu) = 0;     // behind its last push
 

@@ -94,9 +94,15 @@ LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Stand
       cancelled_(std::move(cancelled)),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
       sections_(job, shards_),
-      push_(job, shards_),
+      push_(job, shards_, job.push_memory(worker.rank)),
       reader_(job, shards_),
       keys_(static_cast<size_t>(job.sparse_tables())) {}
+
+LaneSession::~LaneSession() {
+  LaneSeat& seat = job_.seat(worker_.rank, lane_);
+  base::MutexLock lock(seat.mu);
+  if (seat.held == &push_) seat.held = nullptr;
+}
 
 grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
   Traffic& traffic = job_.traffic();
@@ -153,17 +159,20 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
 }
 
 LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
-  if (frame.header().verb() != ps::PUSH) push_.Close();
-  Reply reply = [&] {
-    if (Replaces(frame.header().verb())) {
-      const GateClosed closed(job_.gate());
-      return ChangeOnce(frame);
-    }
-    const GatePass pass(job_.gate());
-    return ChangeOnce(frame);
-  }();
-  if (!reply.ok()) push_.Drop();
-  return reply;
+  const auto change = [&]() -> Reply {
+    LaneSeat& seat = job_.seat(worker_.rank, lane_);
+    base::MutexLock lock(seat.mu);
+    if (frame.header().verb() != ps::PUSH) push_.Close();
+    Reply reply = ChangeOnce(frame, seat);
+    if (!reply.ok()) push_.Drop();
+    return reply;
+  };
+  if (Replaces(frame.header().verb())) {
+    const GateClosed closed(job_.gate());
+    return change();
+  }
+  const GatePass pass(job_.gate());
+  return change();
 }
 
 // Where workers come back, a push says which batches it holds: a checkpoint between the frames of a held push needs it
@@ -179,10 +188,8 @@ absl::Status LaneSession::CheckBatches(const ps::FrameHeader& header) const {
 
 // The streams of a lane that broke and of the one that took its place may bring the same request at the same time. The
 // newer one takes over with the first request that is accepted or logged; one that is refused changes nothing.
-LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame) {
+LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame, LaneSeat& seat) {
   const uint64_t id = frame.header().id();
-  LaneSeat& seat = job_.seat(worker_.rank, lane_);
-  base::MutexLock lock(seat.mu);
   if (repeated_ == 0 && seat.owner != 0 && seat.owner != worker_.incarnation)
     return absl::FailedPreconditionError(absl::StrCat("another process has taken the place of worker ", worker_.rank));
   if (repeated_ == 0 && stream_ < seat.stream)
@@ -207,13 +214,16 @@ LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame) {
   logged_ = false;
   Reply reply = DispatchChange(frame);
   if (reply.ok() || logged_ || stream_ == seat.stream) {
+    if (seat.held != nullptr && seat.held != &push_) seat.held->Drop();
     seat.stream = stream_;
     seat.open = 0;
+    seat.held = nullptr;
   }
   RETURN_IF_ERROR(base::Failpoint("lane.applied"));
   if (!reply.ok()) return reply;
   if (push_.open() && Holds(header)) {
     seat.open = push_.part().logged;
+    seat.held = &push_;
     return reply;
   }
   seat.Note(worker_.incarnation, id);
@@ -373,7 +383,7 @@ LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
     RETURN_IF_ERROR(ApplyPart());
     if (!header.more()) staleness = NoteUpdate(header);
   } else {
-    RETURN_IF_ERROR(push_.Append(frame, origin()));
+    RETURN_IF_ERROR(Append(frame));
     if (!push_.open()) RETURN_IF_ERROR(CheckFinite());
     if (push_.open()) {
       if (stage != nullptr && repeated_ == 0) RETURN_IF_ERROR(stage->Check(worker_.rank, header.pass(), header.step()));
@@ -383,6 +393,7 @@ LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
     } else {
       RETURN_IF_ERROR(LogFrame());
       RETURN_IF_ERROR(ApplyPart());
+      push_.Applied();
       staleness = NoteUpdate(header);
     }
   }
@@ -391,6 +402,19 @@ LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
   traffic.lane_keys[static_cast<size_t>(lane_)].Add(keys);
   if (!push_.open()) traffic.pushes.Add();
   return Done(header.id(), staleness);
+}
+
+// A lane that broke may leave a push behind that its old stream holds. The worker sends that push again down a new
+// stream, and it must fit in the worker's memory.
+absl::Status LaneSession::Append(wire::FrameReader& frame) {
+  const absl::Status appended = push_.Append(frame, origin());
+  LaneSeat& seat = job_.seat(worker_.rank, lane_);
+  seat.mu.AssertHeld();
+  if (!absl::IsResourceExhausted(appended) || seat.held == nullptr || seat.held == &push_) return appended;
+  seat.held->Drop();
+  seat.held = nullptr;
+  seat.open = 0;
+  return push_.Append(frame, origin());
 }
 
 // A frame of a push that is held: the checkpoint needs to know where in the log it begins.
@@ -462,7 +486,7 @@ LaneSession::Reply LaneSession::PullDense(wire::FrameReader& frame) {
 }
 
 LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
-  RETURN_IF_ERROR(push_.ReadBlock(frame));
+  RETURN_IF_ERROR(push_.ReadBlock(frame, origin()));
   RETURN_IF_ERROR(CheckFinite());
   if (SyncStage* const stage = job_.stage(lane_)) {
     RETURN_IF_ERROR(stage->Add(worker_.rank, push_.Take(), ToStage()));
@@ -476,7 +500,7 @@ LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(CheckAdds(frame.header()));
-  RETURN_IF_ERROR(push_.ReadBlock(frame));
+  RETURN_IF_ERROR(push_.ReadBlock(frame, origin()));
   RETURN_IF_ERROR(CheckFinite());
   RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(job_.dense().Add(push_.part().dense, job_.spec().nan_policy));

@@ -28,6 +28,9 @@ class LaneSession {
   LaneSession(
       HostedJob& job, const Identity& worker, int lane, Standing standing = Standing::kAdmin,
       Cancelled cancelled = [] { return false; });
+  ~LaneSession();
+  LaneSession(const LaneSession&) = delete;
+  LaneSession& operator=(const LaneSession&) = delete;
 
   const Identity& worker() const { return worker_; }
   // The reply to a request. One that changes tables and has been done before is answered as done.
@@ -39,7 +42,7 @@ class LaneSession {
   using Reply = absl::StatusOr<grpc::ByteBuffer>;
   Reply Dispatch(wire::FrameReader& frame);
   Reply Change(wire::FrameReader& frame);
-  Reply ChangeOnce(wire::FrameReader& frame);
+  Reply ChangeOnce(wire::FrameReader& frame, LaneSeat& seat) ABSL_EXCLUSIVE_LOCKS_REQUIRED(seat.mu);
   Reply DispatchChange(wire::FrameReader& frame);
   absl::StatusOr<uint64_t> Log();
   RequestOrigin origin() const { return repeated_ == 0 ? RequestOrigin::kWorker : RequestOrigin::kLog; }
@@ -47,6 +50,7 @@ class LaneSession {
   StageRequest ToStage();
   Reply Pull(wire::FrameReader& frame);
   Reply Push(wire::FrameReader& frame);
+  absl::Status Append(wire::FrameReader& frame);
   Reply Add(wire::FrameReader& frame);
   Reply PullDense(wire::FrameReader& frame);
   Reply PushDense(wire::FrameReader& frame);
@@ -78,7 +82,7 @@ class LaneSession {
   const Cancelled cancelled_;
   const wire::Range shards_;  // of a sparse lane
   const SectionReader sections_;
-  OpenPush push_;
+  OpenPush push_;  // used under the lock of the worker's seat
   const ModelReader reader_;
   std::vector<base::RawVector<base::Key>> keys_;  // a table each, reused
   base::RawVector<float> rows_;                   // on their way to 16 bits, reused

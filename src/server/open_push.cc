@@ -1,11 +1,15 @@
 #include "server/open_push.h"
 
+#include <algorithm>
 #include <span>
 
 #include "wire/packing.h"
 
 namespace regatta::server {
 namespace {
+
+constexpr uint64_t kFramesAhead = 8;
+constexpr uint64_t kKeptBytes = 4 << 20;  // of a push that was applied
 
 absl::Status CheckSamples(const ps::FrameHeader& header, uint64_t gradients) {
   if (header.samples() > wire::kMaxSamplesAPush || (header.samples() == 0 && gradients > 0))
@@ -44,7 +48,16 @@ void OpenPush::Begin(const ps::FrameHeader& header, Width width) {
   }
 }
 
-absl::Status OpenPush::CheckSize(const ps::FrameHeader& header) const {
+void OpenPush::Applied() {
+  uint64_t bytes = 0;
+  for (const TablePart& table : part_.tables)
+    bytes += table.keys.capacity() * sizeof(base::Key) + table.rows.capacity() * sizeof(float);
+  if (bytes > kKeptBytes) return Drop();
+  Close();
+  part_.held.Release();
+}
+
+absl::StatusOr<uint64_t> OpenPush::CheckSize(const ps::FrameHeader& header) const {
   uint64_t keys = 0, bytes = 0;
   for (const TablePart& table : part_.tables) {
     keys += table.keys.size();
@@ -66,12 +79,19 @@ absl::Status OpenPush::CheckSize(const ps::FrameHeader& header) const {
     return absl::ResourceExhaustedError(absl::StrCat(bytes, " bytes in the frames of one push; the limit is ",
                                                      wire::kMaxPushBytes,
                                                      ": use smaller batches, more servers or more lanes"));
-  return absl::OkStatus();
+  return bytes;
+}
+
+void OpenPush::Reserve(const ps::FrameHeader& header, uint64_t frames) {
+  for (const ps::Section& section : header.sections()) {
+    TablePart& table = part_.tables[section.table()];
+    table.keys.reserve(frames * section.keys());
+    table.rows.reserve(frames * section.keys() * section.width());
+  }
 }
 
 absl::Status OpenPush::ReadSections(wire::FrameReader& frame) {
   const ps::FrameHeader& header = frame.header();
-  RETURN_IF_ERROR(CheckSize(header));
   for (const ps::Section& section : header.sections()) {
     TablePart& table = part_.tables[section.table()];
     RETURN_IF_ERROR(sections_.ReadKeys(frame, section, KeyCheck::kAll, table.keys));
@@ -89,6 +109,9 @@ absl::Status OpenPush::Append(wire::FrameReader& frame, RequestOrigin origin) {
   RETURN_IF_ERROR(CheckSamples(header, CountKeys(header)));
   ASSIGN_OR_RETURN(const bool continues, Continues(header, origin));
   if (!continues) Begin(header, &table::SparseTable::push_width);
+  ASSIGN_OR_RETURN(const uint64_t bytes, CheckSize(header));
+  RETURN_IF_ERROR(part_.held.Hold(memory_, bytes, origin));
+  if (header.part() == 1 && header.more()) Reserve(header, std::min(kFramesAhead, wire::kMaxPushBytes / (bytes + 1)));
   RETURN_IF_ERROR(ReadSections(frame));
   open_ = header.more();
   id_ = header.id();
@@ -99,7 +122,9 @@ absl::Status OpenPush::Append(wire::FrameReader& frame, RequestOrigin origin) {
 absl::Status OpenPush::ReadAlone(wire::FrameReader& frame, Width width) {
   RETURN_IF_ERROR(sections_.Check(frame.header()));
   Close();
+  part_.held.Release();
   Begin(frame.header(), width);
+  RETURN_IF_ERROR(CheckSize(frame.header()).status());
   return ReadSections(frame);
 }
 
@@ -112,13 +137,14 @@ absl::Status OpenPush::ReadDifferences(wire::FrameReader& frame) {
   return ReadAlone(frame, &table::SparseTable::pull_width);
 }
 
-absl::Status OpenPush::ReadBlock(wire::FrameReader& frame) {
+absl::Status OpenPush::ReadBlock(wire::FrameReader& frame, RequestOrigin origin) {
   const auto floats = static_cast<size_t>(job_.dense().size());
   RETURN_IF_ERROR(CheckPrecision(frame.header()));
   const ps::Precision precision = frame.header().precision();
   if (frame.body_left() != floats * wire::FloatBytes(precision))
     return absl::InvalidArgumentError(
         absl::StrCat(frame.body_left(), " bytes for a block of ", floats, " dense parameters"));
+  if (job_.spec().mode == Mode::kSync) RETURN_IF_ERROR(part_.held.Hold(memory_, floats * sizeof(float), origin));
   part_.pass = frame.header().pass();
   part_.step = frame.header().step();
   part_.samples = frame.header().samples();

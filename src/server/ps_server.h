@@ -28,6 +28,7 @@ struct ServerOptions {
   LeaseOptions lease = {};          // of it
   double since = Journal::kAlways;  // a job in it that has ended since then (seconds since 1970) is not begun anew
   KeeperOptions keeper = {};
+  uint64_t push_memory = PushMemory::kDefaultLimit;     // bytes of a worker's pushes that wait to be applied
   std::optional<ServerPlace> place = {};                // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};     // of silence, after which a worker is lost
   std::chrono::duration<double> lives{Roster::kLives};  // a worker that was heard: no other takes its place
@@ -57,7 +58,7 @@ class PsServer {
       : options_(options),
         journal_(std::move(journal)),
         service_({options.workers, options.place.has_value() ? options.place->servers : 0, options.load, options.keeper,
-                  options.credentials, options.lives, options.hello_timeout},
+                  options.credentials, options.lives, options.hello_timeout, options.push_memory},
                  journal_.get()),
         front_(service_, connections_, FrontLimitsOf(options)) {}
   static wire::FrontLimits FrontLimitsOf(const ServerOptions& options);

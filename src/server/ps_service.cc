@@ -139,6 +139,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
   }
   ASSIGN_OR_RETURN(job_, HostedJob::Create(spec, std::move(tables), journal, state));
   job_->roster().SetLives(options_.lives);
+  job_->LimitPushMemory(options_.push_memory);
   if (journal != nullptr) {
     ASSIGN_OR_RETURN(keeper_, Keeper::Start(*job_, *journal, options_.keeper));
   }
@@ -271,9 +272,10 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   if (hello.lane() >= static_cast<uint32_t>(hosted->spec().lanes.lanes()))
     return absl::InvalidArgumentError(absl::StrCat("there is no lane ", hello.lane()));
   // Twice as many as it needs: a worker that reconnects may be faster than the end of its old connection.
-  RETURN_IF_ERROR(opening.Greet(static_cast<int>(hello.worker().rank()), 2 * hosted->spec().lanes.lanes()));
+  RETURN_IF_ERROR(opening.Greet(static_cast<int>(hello.worker().rank()), 2 * hosted->spec().lanes.lanes(),
+                                hello.worker().incarnation()));
   hosted->roster().Reached(ToIdentity(hello.worker()));
-  stream->Join();
+  stream->Join(static_cast<int>(hello.worker().rank()), hosted->spec().lanes.sparse_lanes);
   ps::FrameHeader welcome;
   welcome.set_id(hello.id());
   RETURN_IF_ERROR(Held());
@@ -295,18 +297,19 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
   return carried;
 }
 
-grpc::Status PsService::Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) {
+grpc::Status PsService::Gather(grpc::ServerContext* context, ps::GatherRequest* request, ps::GatherReply* reply) {
   const auto meet = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(request->worker()));
     if (request->payload().size() > Rendezvous::kMostBytes || request->name().size() > kMaxNameBytes)
       return absl::ResourceExhaustedError(absl::StrCat(
           "all-gather takes ", Rendezvous::kMostBytes, " bytes of a worker and a name of ", kMaxNameBytes,
           ", and was given ", request->payload().size(), " and ", request->name().size(), "; gather less at a time"));
-    ASSIGN_OR_RETURN(const auto payloads,
-                     hosted->rendezvous().Meet(
-                         ToIdentity(request->worker()), request->name(), request->round(), request->payload(),
-                         std::chrono::duration<double>(request->timeout()), [&] { return context->IsCancelled(); },
-                         request->failed() ? Brought::kFailure : Brought::kResult));
+    ASSIGN_OR_RETURN(
+        const auto payloads,
+        hosted->rendezvous().Meet(
+            ToIdentity(request->worker()), request->name(), request->round(), std::move(*request->mutable_payload()),
+            std::chrono::duration<double>(request->timeout()), [&] { return context->IsCancelled(); },
+            request->failed() ? Brought::kFailure : Brought::kResult));
     for (const auto& [rank, payload] : *payloads) {
       reply->add_ranks(static_cast<uint32_t>(rank));
       if (request->wants_all()) reply->add_payloads(payload);

@@ -27,6 +27,7 @@ struct ServiceOptions {
   std::shared_ptr<const cluster::Credentials> credentials;  // null: everybody may call
   std::chrono::duration<double> lives{Roster::kLives};      // a worker that was heard: no other takes its place
   std::chrono::duration<double> hello_timeout{10};          // of a lane that was opened and has not said who it is
+  uint64_t push_memory = PushMemory::kDefaultLimit;         // bytes of a worker's pushes that wait to be applied
 };
 
 class PsService final : public wire::RawService {
@@ -43,7 +44,7 @@ class PsService final : public wire::RawService {
   grpc::Status Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,
                        ps::ConnectReply* reply) override;
   grpc::Status RawLane(grpc::ServerContext* context, wire::LaneStream* stream) override;
-  grpc::Status Gather(grpc::ServerContext* context, const ps::GatherRequest* request, ps::GatherReply* reply) override;
+  grpc::Status Gather(grpc::ServerContext* context, ps::GatherRequest* request, ps::GatherReply* reply) override;
   grpc::Status Heartbeat(grpc::ServerContext* context, const ps::HeartbeatRequest* request,
                          ps::HeartbeatReply* reply) override;
   grpc::Status Goodbye(grpc::ServerContext* context, const ps::GoodbyeRequest* request,

@@ -114,6 +114,7 @@ int InitCredentials(int argc, const char* const* argv) {
 
 int Main(int argc, char** argv) {
   base::KeepFreedMemory();
+  base::LimitArenas();
   if (argc > 1 && std::string_view(argv[1]) == cluster::kStatusMode) return ShowStatus(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == cluster::kCredentialsMode) return InitCredentials(argc - 1, argv + 1);
   const auto args = cluster::ParsePserverArgs(argc, argv, cluster::ProcessEnvironment());
@@ -141,6 +142,7 @@ int Main(int argc, char** argv) {
   options.lease.length = std::chrono::duration<double>(*args->lease);
   if (args->since.has_value()) options.since = *args->since;
   options.keeper.log_bytes = static_cast<uint64_t>(*args->log_limit) << 20;
+  options.push_memory = static_cast<uint64_t>(*args->push_memory) << 20;
   options.credentials = args->spec.credentials;
   if (!args->spec.servers.empty())
     options.place = ServerPlace{args->spec.index, static_cast<int>(args->spec.servers.size())};

@@ -28,6 +28,11 @@ class ReplayTest : public testing::Test {
     for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(job().roster().Join(GoldenWorkers::Worker(rank)).ok());
     workers_ = std::make_unique<GoldenWorkers>(job(), 1);
   }
+  void End() {
+    workers_.reset();
+    opened_ = {};
+    fs::remove_all(folder_ / "live");
+  }
   HostedJob& job() { return **opened_.job; }
   GoldenWorkers& workers() { return *workers_; }
   std::string Live() { return GoldenText(job()); }
@@ -73,8 +78,7 @@ TEST_F(ReplayTest, ALoadInTheMiddleOfAJobIsNotUndone) {
     EXPECT_EQ(workers().refused(), 0);
     EXPECT_EQ(job().rows(), 80u) << "40 rows of two tables, and none of the " << trained << " before";
     EXPECT_EQ(AfterAKill(), Live());
-    opened_ = {};
-    fs::remove_all(folder_ / "live");
+    End();
   }
 }
 
@@ -104,8 +108,7 @@ TEST_F(ReplayTest, ARefusedFrameIsNotAppliedByTheNext) {
     EXPECT_EQ(PushFrame(0, 0, 0, false), 0) << "another push of the step";
     EXPECT_EQ(job().rows(), whole ? 1u : 2u);
     EXPECT_EQ(AfterAKill(), Live());
-    opened_ = {};
-    fs::remove_all(folder_ / "live");
+    End();
   }
 }
 
@@ -147,8 +150,26 @@ TEST_F(ReplayTest, TheNewerOfTwoStreamsTakesOver) {
       EXPECT_EQ(job().rows(), 3u);
     }
     EXPECT_EQ(AfterAKill(), Live());
-    opened_ = {};
-    fs::remove_all(folder_ / "live");
+    End();
+  }
+}
+
+// What a stream that broke holds does not keep its worker from sending the push again.
+TEST_F(ReplayTest, APushThatIsSentAgainHasTheMemoryOfTheFirst) {
+  for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
+    SCOPED_TRACE(Name(mode));
+    Start(mode);
+    EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
+    job().LimitPushMemory(2 * job().push_memory(0)->used());
+    EXPECT_EQ(PushFrame(0, 0, 2, true), 0);
+    for (int stream = 1; stream < 4; ++stream) {
+      workers().UseStream(stream);
+      EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
+      EXPECT_EQ(PushFrame(0, 0, 2, stream < 3), 0);
+    }
+    EXPECT_EQ(job().push_memory(0)->used() == 0, mode == Mode::kAsync) << "in sync the step waits for worker 1";
+    EXPECT_EQ(AfterAKill(), Live());
+    End();
   }
 }
 
@@ -212,8 +233,7 @@ TEST_F(ReplayTest, AStepWithNaNIsRefusedWhole) {
     EXPECT_EQ(workers().refused(), refused) << "the job goes on";
     EXPECT_GT(job().rows(), 0u);
     EXPECT_EQ(AfterAKill(), Live());
-    opened_ = {};
-    fs::remove_all(folder_ / "live");
+    End();
   }
 }
 

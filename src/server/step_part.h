@@ -1,4 +1,4 @@
-// What one worker's step brings down one lane, in memory of its own.
+// What one worker's step brings down one lane, in memory of its own, which counts as the worker's while it waits.
 // Thread-safety: plain values.
 #pragma once
 
@@ -8,11 +8,9 @@
 #include "base/key.h"
 #include "base/raw_vector.h"
 #include "base/step.h"
+#include "server/push_memory.h"
 
 namespace regatta::server {
-
-// A request comes from a worker, or from a record of the lane's log. What is in the log was accepted when it came.
-enum class RequestOrigin : uint8_t { kWorker, kLog };
 
 struct TablePart {
   int table = 0;
@@ -35,6 +33,7 @@ struct StepPart {
   uint64_t logged = 0;            // its first record in the lane's log; 0 = none
   std::vector<TablePart> tables;  // of a sparse lane
   std::vector<float> dense;       // of the dense lane
+  HeldMemory held;                // of all this, where it waits to be applied
 };
 
 }  // namespace regatta::server

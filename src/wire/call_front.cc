@@ -5,7 +5,9 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/codegen/rpc_service_method.h>
 
+#include <algorithm>
 #include <atomic>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,14 +33,17 @@ grpc::Status Full(const char* what) {
           absl::StrCat("this server has as many calls of ", what, " as it serves at once; try again later")};
 }
 
-// Reads the request, serves it, writes the reply.
+int RankOf(const ps::WorkerId& worker) { return static_cast<int>(std::min<uint32_t>(worker.rank(), 1u << 30)); }
+
+// Reads the request, serves it, writes the reply. `worker` is who says that it asks.
 template <typename Request, typename Reply>
-grpc::Status ServeVerb(RawService& service,
-                       grpc::Status (RawService::*verb)(grpc::ServerContext*, const Request*, Reply*),
-                       grpc::ServerContext* context, grpc::ByteBuffer* in, grpc::ByteBuffer* out) {
-  Request request;
-  if (!grpc::GenericDeserialize<grpc::ProtoBufferReader, Request>(in, &request).ok())
-    return {grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"};
+grpc::Status ServeVerb(RawService& service, grpc::Status (RawService::*verb)(grpc::ServerContext*, Request*, Reply*),
+                       grpc::ServerContext* context, grpc::ByteBuffer* in, grpc::ByteBuffer* out, int* worker) {
+  std::remove_const_t<Request> request;
+  const bool read = grpc::GenericDeserialize<grpc::ProtoBufferReader, decltype(request)>(in, &request).ok();
+  in->Clear();  // the verb may wait for long
+  if (!read) return {grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"};
+  if constexpr (requires { request.worker().rank(); }) *worker = RankOf(request.worker());
   Reply reply;
   grpc::Status status = (service.*verb)(context, &request, &reply);
   if (!status.ok()) return status;
@@ -46,13 +51,14 @@ grpc::Status ServeVerb(RawService& service,
   return grpc::GenericSerialize<grpc::ProtoBufferWriter, Reply>(reply, out, &own);
 }
 
-using Server = grpc::Status (*)(RawService&, grpc::ServerContext*, grpc::ByteBuffer*, grpc::ByteBuffer*);
+using Server = grpc::Status (*)(RawService&, grpc::ServerContext*, grpc::ByteBuffer*, grpc::ByteBuffer*, int*);
 template <auto verb>
-grpc::Status ServeAs(RawService& service, grpc::ServerContext* context, grpc::ByteBuffer* in, grpc::ByteBuffer* out) {
-  return ServeVerb(service, verb, context, in, out);
+grpc::Status ServeAs(RawService& service, grpc::ServerContext* context, grpc::ByteBuffer* in, grpc::ByteBuffer* out,
+                     int* worker) {
+  return ServeVerb(service, verb, context, in, out, worker);
 }
 
-constexpr size_t kLargeRequest = 64 << 20, kSmallRequest = 128 << 10;
+constexpr size_t kLargeRequest = 36 << 20, kSmallRequest = 128 << 10;
 // HealthCheckResponse{status: SERVING}.
 grpc::ByteBuffer Serving() {
   const grpc::Slice bytes("\x08\x01", 2);
@@ -63,7 +69,8 @@ grpc::ByteBuffer Serving() {
 
 // A row of the table of verbs.
 struct CallFront::Verb {
-  enum class Proof : uint8_t { kNone, kMember };  // whether a call that is served shows that the peer is a worker
+  // Whether a call that is served shows that the peer is a worker, and which one.
+  enum class Proof : uint8_t { kNone, kMember, kWorker };
 
   const char* name;
   Server serve;
@@ -78,8 +85,8 @@ struct CallFront::Verb {
 
 const CallFront::Verb CallFront::Verb::kAll[] = {
     {"Connect", &ServeAs<&RawService::Connect>, &CallFront::connect_threads_, Proof::kMember, kLargeRequest},
-    {"Gather", &ServeAs<&RawService::Gather>, &CallFront::gather_threads_, Proof::kMember, kLargeRequest},
-    {"Heartbeat", &ServeAs<&RawService::Heartbeat>, &CallFront::member_threads_, Proof::kMember, kSmallRequest},
+    {"Gather", &ServeAs<&RawService::Gather>, &CallFront::gather_threads_, Proof::kWorker, kLargeRequest},
+    {"Heartbeat", &ServeAs<&RawService::Heartbeat>, &CallFront::member_threads_, Proof::kWorker, kSmallRequest},
     {"Goodbye", &ServeAs<&RawService::Goodbye>, &CallFront::member_threads_, Proof::kNone, kSmallRequest},
     {"Status", &ServeAs<&RawService::Status>, &CallFront::status_threads_, Proof::kNone, kSmallRequest},
 };
@@ -133,6 +140,8 @@ class CallFront::ControlCall {
       case State::kReading:
         front_.unread_.erase(place_);
         if (large()) connection_->EndRequest();
+        if (ok) connection_->Received(request_.Length());
+        front_.connections_.EndRead(*connection_);
         if (ok) return Dispatch();
         if (!over_came_) return Refuse({grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"});
         front_.Strike(connection_);
@@ -169,6 +178,7 @@ class CallFront::ControlCall {
     since_ = std::chrono::steady_clock::now();
     place_ = front_.unread_.insert(front_.unread_.end(), this);
     if (large()) front_.connections_.BeginRequest(*connection_);
+    front_.connections_.BeginRead(*connection_);
     stream_.Read(&request_, &step_);
     if (front_.unread_.size() > front_.limits_.unread) front_.unread_.front()->Cancel();
   }
@@ -188,10 +198,11 @@ class CallFront::ControlCall {
 
   // In a thread of the verb's. The front's thread answers: gRPC's operations belong to one thread.
   void Serve() {
-    served_ = verb_->serve(front_.service_, &context_, &request_, &reply_);
-    request_.Clear();
+    int worker = Connection::kUnnamed;
+    served_ = verb_->serve(front_.service_, &context_, &request_, &reply_, &worker);
     connection_->Served();
-    if (served_.ok() && verb_->proof == Verb::Proof::kMember) front_.connections_.Join(*connection_);
+    if (served_.ok() && verb_->proof != Verb::Proof::kNone)
+      front_.connections_.Join(*connection_, verb_->proof == Verb::Proof::kWorker ? worker : Connection::kUnnamed);
     state_ = State::kServed;
     wake_.Set(front_.queue_.get(), std::chrono::system_clock::now(), &step_);
   }
@@ -368,6 +379,7 @@ void CallFront::Serve(std::unique_ptr<LaneStream> lane) {
   if (lane->connection_ == nullptr || lane->Cancelled()) return Refuse(std::move(lane), grpc::Status::CANCELLED);
   if (grpc::Status refused = service_.Admit(lane->context_); !refused.ok()) return Refuse(std::move(lane), refused);
   if (limits_.tokens) connections_.Join(*lane->connection_);
+  lane->BeginReading();
   lane->greeting_ = lane->connection_->MayGreet();
   if (!lane->greeting_)
     return Refuse(std::move(lane), {grpc::StatusCode::RESOURCE_EXHAUSTED,

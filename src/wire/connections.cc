@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,13 @@ namespace {
 
 constexpr uint64_t kBytesACall = 4 << 10;  // of a stranger that asks for the status or the health again and again
 constexpr int kStrangerBuffer = 16 << 10, kMemberBuffer = 128 << 10, kLargeBuffer = 4 << 20;  // the kernel doubles them
-constexpr std::chrono::milliseconds kStrangerLook(10);
+constexpr std::chrono::milliseconds kConnectionsLook(10);
 constexpr std::chrono::milliseconds kMemberLook(250);
+constexpr uint64_t kGrown = uint64_t{8} << 20;   // memory, since the workers' connections were looked at
+constexpr uint64_t kLittle = uint64_t{4} << 20;  // that a lane may hold uncounted
+// What HTTP/2 and TLS add to a message: a part of it, and some bytes. Less than it is where several streams share a
+// connection: none of them pays for what another one holds.
+constexpr uint64_t kAddedPart = 64, kAddedBytes = 256, kAddedShared = 32;
 constexpr std::chrono::seconds kQuietLog(10);
 
 void SetReceiveBuffer(int fd, int bytes) { setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes); }
@@ -105,8 +111,28 @@ std::shared_ptr<Connection> Connections::Find(std::string_view peer) const {
   return found == connections_.end() ? nullptr : found->second;
 }
 
-void Connections::Join(Connection& connection) {
-  if (!connection.member_.exchange(true, std::memory_order_relaxed)) Grow(connection);
+void Connections::Join(Connection& connection, int worker, int lanes) {
+  int unnamed = Connection::kUnnamed;
+  if (worker != unnamed) connection.worker_.compare_exchange_strong(unnamed, worker, std::memory_order_relaxed);
+  for (int most = lanes_; lanes > most && !lanes_.compare_exchange_weak(most, lanes);) {
+  }
+  if (connection.member_.exchange(true, std::memory_order_relaxed)) return;
+  Grow(connection);
+  if (connection.reading_.load(std::memory_order_relaxed) == 0) Settle(connection);
+}
+
+void Connections::EndRead(Connection& connection) {
+  if (connection.reading_.fetch_sub(1, std::memory_order_relaxed) > 1) return;
+  if (connection.kind() == Connection::Kind::kMember) Settle(connection);
+}
+
+void Connections::Settle(Connection& connection) {
+  base::MutexLock lock(mu_);
+  const auto received = ReceivedBy(connection.fd_, connection.peer_);
+  if (!received.has_value()) return;
+  connection.base_ = std::max(connection.base_, *received);
+  connection.messages_then_ = connection.messages_.load(std::memory_order_relaxed);
+  connection.message_bytes_then_ = connection.message_bytes_.load(std::memory_order_relaxed);
 }
 
 void Connections::BeginRequest(Connection& connection) {
@@ -157,18 +183,52 @@ void Connections::CloseLocked(const Connection& connection, const char* why) {
   unsaid_ = 0;
 }
 
+// A flood grows the memory by tens of megabytes between two looks of a fixed rhythm. While it does not grow, what is
+// received goes where other messages were before.
+bool Connections::MembersDueLocked(std::chrono::steady_clock::time_point now) {
+  const uint64_t resident = resident_();
+  resident_then_ = std::min(resident_then_, resident);
+  if (now < members_next_ && resident - resident_then_ < kGrown) return false;
+  members_next_ = now + kMemberLook;
+  resident_then_ = resident;
+  return true;
+}
+
+// A message that has come is not held any more. What is added on its way is only about known, so a lane that holds
+// little counts as one that holds nothing.
+uint64_t Connections::HeldBy(Connection& connection) {
+  const uint64_t messages = connection.messages_.load(std::memory_order_relaxed);
+  const uint64_t bytes = connection.message_bytes_.load(std::memory_order_relaxed);
+  const uint64_t more = messages - std::exchange(connection.messages_then_, messages);
+  const uint64_t more_bytes = bytes - std::exchange(connection.message_bytes_then_, bytes);
+  const bool shared = connection.reading_.load(std::memory_order_relaxed) > 1;
+  const uint64_t paid = more_bytes + more_bytes / kAddedPart + more * (shared ? kAddedShared : kAddedBytes);
+  connection.base_ = std::min(connection.bytes_, connection.base_ + paid);
+  if (more > 0 && !shared && connection.bytes_ - connection.base_ < kLittle) connection.base_ = connection.bytes_;
+  return connection.bytes_ - connection.base_;
+}
+
+void Connections::CollectLargest(List mine, uint64_t most, List& out) {
+  const auto held = [](const auto& connection) { return connection->bytes_ - connection->base_; };
+  uint64_t sum = 0;
+  for (const auto& connection : mine) sum += held(connection);
+  if (sum <= most) return;
+  std::sort(mine.begin(), mine.end(), [&](const auto& a, const auto& b) { return held(a) > held(b); });
+  for (size_t i = 0; i < mine.size() && sum > most; ++i) {
+    sum -= held(mine[i]);
+    out.push_back(mine[i]);
+  }
+}
+
 std::optional<std::chrono::milliseconds> Connections::Look(std::chrono::steady_clock::time_point now) {
   base::MutexLock lock(mu_);
   if (now < next_) return std::chrono::ceil<std::chrono::milliseconds>(next_ - now);
-  next_ = now + kStrangerLook;
-  const bool members = now >= members_next_;
-  if (members) members_next_ = now + kMemberLook;
-  std::vector<std::shared_ptr<Connection>> gone, greedy, strangers_now;
-  uint64_t strangers_bytes = 0;
-  bool strangers = false;
+  next_ = now + kConnectionsLook;
+  const bool members = MembersDueLocked(now);
+  List gone, greedy, strangers, holding;
+  std::map<int, List> of_worker;
   for (const auto& [peer, connection] : connections_) {
     const bool stranger = connection->kind() == Connection::Kind::kStranger;
-    strangers |= stranger;
     if (!stranger && !members) continue;
     const auto received = ReceivedBy(connection->fd_, peer);
     if (!received.has_value()) {
@@ -176,33 +236,27 @@ std::optional<std::chrono::milliseconds> Connections::Look(std::chrono::steady_c
       continue;
     }
     connection->bytes_ = *received;
-    const uint64_t served = connection->served_.load(std::memory_order_relaxed);
     if (stranger) {
-      strangers_bytes += *received;
-      strangers_now.push_back(connection);
+      strangers.push_back(connection);
       const bool reads = connection->requests_.load(std::memory_order_relaxed) > 0;
+      const uint64_t served = connection->served_.load(std::memory_order_relaxed);
       if (*received > limits_.stranger_bytes + kBytesACall * served + (reads ? limits_.request_bytes : 0))
         greedy.push_back(connection);
-      connection->base_ = *received;
-    } else if (served != connection->served_then_) {
-      connection->base_ = *received;
-    } else if (*received - connection->base_ > limits_.member_bytes) {
-      greedy.push_back(connection);
+    } else if (HeldBy(*connection) > limits_.member_bytes) {
+      holding.push_back(connection);
+    } else {
+      of_worker[connection->worker_.load(std::memory_order_relaxed)].push_back(connection);
     }
-    connection->served_then_ = served;
   }
   for (const auto& connection : gone) connections_.erase(connection->peer_);
-  if (greedy.empty() && strangers_bytes > limits_.strangers_bytes) {
-    std::sort(strangers_now.begin(), strangers_now.end(),
-              [](const auto& a, const auto& b) { return a->bytes_ > b->bytes_; });
-    for (size_t i = 0; i < strangers_now.size() && strangers_bytes > limits_.strangers_bytes; ++i) {
-      strangers_bytes -= strangers_now[i]->bytes_;
-      greedy.push_back(strangers_now[i]);
-    }
-  }
+  if (greedy.empty()) CollectLargest(std::move(strangers), limits_.strangers_bytes, greedy);
+  const uint64_t most = limits_.worker_bytes + limits_.lane_bytes * static_cast<uint64_t>(lanes_.load());
+  for (auto& [worker, mine] : of_worker)
+    CollectLargest(std::move(mine), worker == Connection::kUnnamed ? limits_.unnamed_bytes : most, holding);
   for (const auto& connection : greedy) CloseLocked(*connection, "it sent too much that is no call of a worker");
-  if (strangers) return kStrangerLook;
-  if (!connections_.empty()) return kMemberLook;
+  for (const auto& connection : holding)
+    CloseLocked(*connection, "its worker sent too much of messages that do not end");
+  if (!connections_.empty()) return kConnectionsLook;
   return std::nullopt;
 }
 

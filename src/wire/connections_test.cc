@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include <functional>
 #include <list>
 #include <string>
 
@@ -123,6 +124,14 @@ TEST(Connections, StrangersTogetherSendSoManyBytes) {
   EXPECT_FALSE(much.open());
 }
 
+// The memory of a process, as a test wants it.
+struct Memory {
+  std::function<uint64_t()> Tell() {
+    return [this] { return bytes; };
+  }
+  uint64_t bytes = 0;
+};
+
 TEST(Connections, AWorkersConnectionThatIsNotServedSendsSoManyBytes) {
   Connections connections({.member_bytes = 16 << 10});
   Watcher watcher(connections);
@@ -134,10 +143,132 @@ TEST(Connections, AWorkersConnectionThatIsNotServedSendsSoManyBytes) {
   watcher.Look();
   idle.Send(32 << 10);
   busy.Send(32 << 10);
-  connections.Find(busy.peer())->Served();
+  connections.Find(busy.peer())->Received(32 << 10);
   watcher.Look();
   EXPECT_FALSE(idle.open());
   EXPECT_TRUE(busy.open());
+}
+
+TEST(Connections, AWorkersConnectionsTogetherHoldSoMuchAndTheLargestIsClosed) {
+  Connections connections({.worker_bytes = 64 << 10, .lane_bytes = 8 << 10});  // 80 KiB with two lanes
+  Watcher watcher(connections);
+  Pair small, large, other;
+  for (const Pair* pair : {&small, &large, &other}) {
+    ASSERT_TRUE(connections.Add(pair->server));
+    const auto connection = connections.Find(pair->peer());
+    connections.Join(*connection, pair == &other ? 1 : 0, 2);
+    connections.BeginRead(*connection);
+  }
+  small.Send(36 << 10);
+  large.Send(40 << 10);
+  other.Send(60 << 10);
+  watcher.Look();
+  EXPECT_EQ(connections.closed(), 0u);
+  large.Send(8 << 10);
+  watcher.Look();
+  EXPECT_TRUE(small.open());
+  EXPECT_FALSE(large.open());
+  EXPECT_TRUE(other.open()) << "another worker's";
+}
+
+TEST(Connections, MoreLanesHoldMore) {
+  Connections connections({.worker_bytes = 64 << 10, .lane_bytes = 8 << 10});
+  Watcher watcher(connections);
+  Pair first, second;
+  for (const Pair* pair : {&first, &second}) {
+    ASSERT_TRUE(connections.Add(pair->server));
+    connections.Join(*connections.Find(pair->peer()), 0, 8);
+    pair->Send(60 << 10);
+  }
+  watcher.Look();
+  EXPECT_EQ(connections.closed(), 0u);
+}
+
+TEST(Connections, ThoseWithATokenThatHaveNotSaidWhoseTheyAreHoldSoMuchTogether) {
+  Connections connections({.unnamed_bytes = 40 << 10});
+  Watcher watcher(connections);
+  Pair little, much;
+  for (const Pair* pair : {&little, &much}) {
+    ASSERT_TRUE(connections.Add(pair->server));
+    connections.Join(*connections.Find(pair->peer()));
+  }
+  little.Send(16 << 10);
+  much.Send(32 << 10);
+  watcher.Look();
+  EXPECT_TRUE(little.open());
+  EXPECT_FALSE(much.open());
+}
+
+TEST(Connections, WhatAWorkerSentBeforeItWasHeardIsNotHeld) {
+  Connections connections({.unnamed_bytes = 16 << 10});
+  Watcher watcher(connections);
+  Pair pair;
+  ASSERT_TRUE(connections.Add(pair.server));
+  const auto connection = connections.Find(pair.peer());
+  connections.BeginRead(*connection);  // Connect
+  pair.Send(32 << 10);
+  connections.EndRead(*connection);
+  connections.Join(*connection);
+  watcher.Look();
+  EXPECT_TRUE(pair.open());
+}
+
+// A lane that goes on for long, and one whose connection also has a call that does not end.
+TEST(Connections, MessagesThatComeAreNotHeldAndThoseBesideThemAre) {
+  Connections connections({.member_bytes = 6 << 20});
+  Watcher watcher(connections);
+  Pair lane, shared;
+  for (const Pair* pair : {&lane, &shared}) {
+    ASSERT_TRUE(connections.Add(pair->server));
+    const auto connection = connections.Find(pair->peer());
+    connections.Join(*connection, 0);
+    connections.BeginRead(*connection);
+    if (pair == &shared) connections.BeginRead(*connection);
+  }
+  for (int i = 0; i < 6; ++i) {
+    lane.Send(2 << 20);
+    connections.Find(lane.peer())->Received(2 << 20);
+    shared.Send(1 << 20);
+    connections.Find(shared.peer())->Received(100);
+    watcher.Look();
+    EXPECT_EQ(connections.closed(), 0u) << i;
+  }
+  shared.Send(1 << 20);
+  watcher.Look();
+  EXPECT_TRUE(lane.open());
+  EXPECT_FALSE(shared.open());
+}
+
+TEST(Connections, OneThatReadsNothingHoldsNothing) {
+  Connections connections({.member_bytes = 40 << 10});
+  Watcher watcher(connections);
+  Pair pair;
+  ASSERT_TRUE(connections.Add(pair.server));
+  const auto connection = connections.Find(pair.peer());
+  connections.Join(*connection, 0);
+  for (int i = 0; i < 3; ++i) {  // calls that are cancelled
+    connections.BeginRead(*connection);
+    pair.Send(32 << 10);
+    watcher.Look();
+    connections.EndRead(*connection);
+  }
+  EXPECT_TRUE(pair.open());
+}
+
+TEST(Connections, WorkersAreLookedAtWhenTheMemoryGrows) {
+  Memory memory;
+  Connections connections({.member_bytes = 16 << 10}, memory.Tell());
+  const auto start = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  Pair pair;
+  ASSERT_TRUE(connections.Add(pair.server));
+  connections.Join(*connections.Find(pair.peer()), 0);
+  connections.Look(start);
+  pair.Send(32 << 10);
+  connections.Look(start + std::chrono::milliseconds(20));
+  EXPECT_TRUE(pair.open()) << "nothing has grown";
+  memory.bytes += 64 << 20;
+  connections.Look(start + std::chrono::milliseconds(40));
+  EXPECT_FALSE(pair.open());
 }
 
 TEST(Connections, OneStrangerTooManyClosesTheOldest) {

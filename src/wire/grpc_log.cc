@@ -1,6 +1,7 @@
 #include "wire/grpc_log.h"
 
 #include <glog/logging.h>
+#include <google/protobuf/stubs/common.h>
 #include <grpc/support/log.h>
 
 #include <chrono>
@@ -22,18 +23,14 @@ struct Place {
   uint64_t unsaid = 0;
 };
 
-google::LogSeverity SeverityOf(gpr_log_severity severity) {
-  return severity == GPR_LOG_SEVERITY_ERROR ? google::GLOG_WARNING
-                                            : google::GLOG_INFO;  // an error of the peer's, mostly
-}
-
-void Write(gpr_log_func_args* said) {
+// A place in a library's code says something.
+void Say(const char* library, const char* file, int line, google::LogSeverity severity, const std::string& message) {
   static base::Mutex* const mu = new base::Mutex;
   static auto* const places = new std::map<std::pair<std::string, int>, Place>;
   std::string more;
   {
     base::MutexLock lock(*mu);
-    Place& place = (*places)[{said->file, said->line}];
+    Place& place = (*places)[{file, line}];
     const auto now = std::chrono::steady_clock::now();
     if (now < place.quiet_until) {
       ++place.unsaid;
@@ -42,12 +39,29 @@ void Write(gpr_log_func_args* said) {
     if (place.unsaid > 0) more = absl::StrCat(" (and ", place.unsaid, " like it since the last line)");
     place = {now + kQuiet, 0};
   }
-  google::LogMessage(said->file, said->line, SeverityOf(said->severity)).stream()
-      << "gRPC: " << base::Printable(said->message) << more;
+  google::LogMessage(file, line, severity).stream() << library << ": " << base::Printable(message) << more;
 }
+
+// Errors are of the peer's, mostly.
+void SayOfGrpc(gpr_log_func_args* said) {
+  const bool error = said->severity == GPR_LOG_SEVERITY_ERROR;
+  Say("gRPC", said->file, said->line, error ? google::GLOG_WARNING : google::GLOG_INFO, said->message);
+}
+
+#if GOOGLE_PROTOBUF_VERSION < 4022000  // later ones write through abseil
+void SayOfProtobuf(google::protobuf::LogLevel level, const char* file, int line, const std::string& message) {
+  const bool error = level >= google::protobuf::LOGLEVEL_WARNING;
+  Say("protobuf", file, line, error ? google::GLOG_WARNING : google::GLOG_INFO, message);
+}
+#endif
 
 }  // namespace
 
-void LogThroughGlog() { gpr_set_log_function(&Write); }
+void LogThroughGlog() {
+  gpr_set_log_function(&SayOfGrpc);
+#if GOOGLE_PROTOBUF_VERSION < 4022000
+  google::protobuf::SetLogHandler(&SayOfProtobuf);
+#endif
+}
 
 }  // namespace regatta::wire

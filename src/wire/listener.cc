@@ -163,6 +163,7 @@ void Listener::Watch() {
     const uint64_t added = added_;
     mu_.unlock();
     const auto next = connections_.Look();
+    freed_.Look(base::ResidentBytes());
     mu_.lock();
     if (next.has_value())
       changed_.WaitFor(mu_, *next);

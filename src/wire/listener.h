@@ -1,7 +1,7 @@
 // The sockets that a server listens on, the thread that accepts connections and the one that watches them
-// (connections.h): gRPC may read a connection in the thread that hands it over, for as long as the peer sends. gRPC's
-// own listener stops for good when the process has no descriptor left; this one waits until there is one again.
-// Thread-safety: Bind, Start and Stop belong to the owner.
+// (connections.h), and the memory of the process: gRPC may read a connection in the thread that hands it over, for as
+// long as the peer sends. gRPC's own listener stops for good when the process has no descriptor left; this one waits
+// until there is one again. Thread-safety: Bind, Start and Stop belong to the owner.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/freed_memory.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "wire/connections.h"
@@ -44,6 +45,7 @@ class Listener {
   int wake_ = -1;  // an eventfd: Stop
   std::thread accepts_;
   std::thread watches_;
+  base::FreedMemory freed_;  // of the thread that watches
   base::Mutex mu_;
   base::CondVar changed_;
   uint64_t added_ ABSL_GUARDED_BY(mu_) = 0;  // connections

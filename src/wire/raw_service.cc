@@ -20,7 +20,9 @@ bool LaneStream::Await() {
 bool LaneStream::Read(grpc::ByteBuffer* frame) {
   stream_.Read(frame, &operation_);
   if (!Await()) return false;
-  if (connection_ != nullptr) connection_->Served();
+  if (connection_ == nullptr) return true;
+  connection_->Served();
+  connection_->Received(frame->Length());
   return true;
 }
 
@@ -37,10 +39,15 @@ bool LaneStream::Cancelled() {
   return over_came_;
 }
 
-void LaneStream::Join() {
+void LaneStream::Join(int worker, int lanes) {
   joined_ = true;
   EndGreeting();
-  if (connection_ != nullptr) connections_->Join(*connection_);
+  if (connection_ != nullptr) connections_->Join(*connection_, worker, lanes);
+}
+
+void LaneStream::BeginReading() {
+  reading_ = true;
+  connections_->BeginRead(*connection_);
 }
 
 void LaneStream::EndGreeting() {
@@ -49,6 +56,7 @@ void LaneStream::EndGreeting() {
 
 void LaneStream::Close(const grpc::Status& status, std::chrono::milliseconds patience) {
   EndGreeting();
+  if (std::exchange(reading_, false)) connections_->EndRead(*connection_);
   const auto deadline = std::chrono::system_clock::now() + patience;
   bool finished = over_came_;
   if (!finished) stream_.Finish(status, &operation_);

@@ -36,8 +36,8 @@ class LaneStream {
   bool Write(const grpc::ByteBuffer& frame);
   // Whether the call is over. Between reads and writes.
   bool Cancelled();
-  // The worker's HELLO was accepted.
-  void Join();
+  // The HELLO of a worker was accepted, who has so many sparse lanes here.
+  void Join(int worker, int lanes);
   bool joined() const { return joined_; }
 
  private:
@@ -47,6 +47,7 @@ class LaneStream {
   // Ends the call: the peer has `patience` to take the status. Afterwards the stream may be deleted.
   void Close(const grpc::Status& status, std::chrono::milliseconds patience);
   void EndGreeting();
+  void BeginReading();
   // Of a call that never came.
   void Abandon();
   void Take(void* tag) { over_came_ |= tag == &over_; }
@@ -59,6 +60,7 @@ class LaneStream {
   char operation_ = 0, over_ = 0;           // tags
   bool over_came_ = false;
   bool greeting_ = false;  // counted as such
+  bool reading_ = false;   // the same
   bool joined_ = false;
 };
 
@@ -72,8 +74,8 @@ class RawService {
   // May wait for others.
   virtual grpc::Status Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,
                                ps::ConnectReply* reply) = 0;
-  virtual grpc::Status Gather(grpc::ServerContext* context, const ps::GatherRequest* request,
-                              ps::GatherReply* reply) = 0;
+  // May take the payload out of the request.
+  virtual grpc::Status Gather(grpc::ServerContext* context, ps::GatherRequest* request, ps::GatherReply* reply) = 0;
   // Until the lane ends.
   virtual grpc::Status RawLane(grpc::ServerContext* context, LaneStream* stream) = 0;
 

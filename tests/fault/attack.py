@@ -21,14 +21,15 @@ import sys
 import threading
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 if __name__ == "__main__" and "--bin" in sys.argv:  # before ground.py looks for the programs
     os.environ["REGATTA_BIN"] = str(pathlib.Path(sys.argv[sys.argv.index("--bin") + 1]).resolve())
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from ground import Fault, Ground  # noqa: E402
 from handmade import (CONTINUATION, END_HEADERS, HEADERS, HEALTH, PING, RST_STREAM, SERVICE, Access, Gone, Http2,  # noqa: E402
-                      Worker, await_true, grpc_message, hpack_int, http2_frame, job_spec, message)
+                      Worker, await_true, crc32c_joined, crc32c_repeated, grpc_message, hpack_int, http2_frame, job_spec,
+                      message)
 from trials import Job  # noqa: E402
 
 ALLOWED = 256 << 20  # bytes above idle
@@ -314,14 +315,14 @@ def bad_frames(target, lane, frames):
     target.again(flood)
 
 
-def first_key():
-    """A key of the first virtual shard, by the hash of src/base/hash.h."""
+def first_key(shard=0):
+    """A key of a virtual shard, by the hash of src/base/hash.h."""
     most = (1 << 64) - 1
     for key in range(1 << 20):
         x = (key + 0x9E3779B97F4A7C15) & most
         x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & most
         x = (x ^ x >> 27) * 0x94D049BB133111EB & most
-        if (x ^ x >> 31) >> 54 == 0:
+        if (x ^ x >> 31) >> 54 == shard:
             return key
     raise ValueError("no key")
 
@@ -348,6 +349,90 @@ def far_begin(target):
     bad_frames(target, 0, [("BEGIN", [(3, (1 << 64) - 1)], b""), ("BEGIN", [(3, 1 << 40)], b"")])
 
 
+class Drip:
+    """A stream that sends ever more of one message, which has 60 MiB to come."""
+
+    def __init__(self, http2, stream):
+        self.http2, self.stream, self.left = http2, stream, 60 << 20
+        http2.write(stream, struct.pack(">BI", 0, 60 << 20))
+
+    def send(self):
+        """What the server has room for; whether that was anything."""
+        self.http2.drain()
+        room = min(self.left, self.http2.windows[0], self.http2.windows[self.stream], 1 << 20)
+        if room <= 0 or self.http2.status(self.stream) is not None:
+            return False
+        self.http2.write(self.stream, bytes(room))
+        self.left -= room
+        return True
+
+
+def unfinished_frames(target):
+    """60 MiB of a message that does not end: three lanes of a worker, three without HELLO, 14 connections with a Gather"""
+    def lane(hello):
+        worker = target.member()
+        opened = worker.lane(0, hello)
+        worker.close()
+        if hello and opened.hello[0] != 0:
+            raise Gone("no lane is free")
+        return Drip(opened.http2, opened.stream)
+
+    def gather():
+        worker = target.member()
+        worker.heartbeat()
+        return Drip(worker.control, worker.control.open(SERVICE + "Gather"))
+
+    opens = [lambda: lane(True)] * 3 + [lambda: lane(False)] * 3 + [gather] * 14
+    drips, end = [None] * len(opens), time.monotonic() + target.seconds
+    while time.monotonic() < end:
+        moved = False
+        for i, drip in enumerate(drips):
+            try:
+                if drip is None:
+                    drips[i] = opens[i]()
+                else:
+                    moved |= drip.send()
+            except Gone:
+                drips[i] = None
+        if not moved:
+            time.sleep(0.002)
+
+
+def unfinished_calls(target):
+    """the same by 60 Gather calls of one connection, on which heartbeats are served meanwhile"""
+    def flood(end):
+        worker = target.member()
+        drips = [Drip(worker.control, worker.control.open(SERVICE + "Gather")) for _ in range(60)]
+        while time.monotonic() < end:
+            worker.heartbeat()
+            if not any([drip.send() for drip in drips]):
+                time.sleep(0.002)
+    target.again(flood)
+
+
+def held_pushes(target):
+    """await: frames of pushes that do not end, down three streams, 24 MB each in the server's memory"""
+    rows, number = 1_000_000, 1 << 40
+
+    def flood(end):
+        nonlocal number
+        pushes = []
+        for lane, shard in ((0, 0), (1, 512), (0, 0)):
+            key = struct.pack("<H", first_key(shard))
+            pushes.append([target.member().lane(lane), key * rows + bytes(8 * rows), 0,
+                           crc32c_joined(crc32c_repeated(key, rows), crc32c_repeated(b"\0", 8 * rows), 8 * rows)])
+        while time.monotonic() < end:
+            for push in pushes:
+                lane, body, part, crc = push
+                number, push[2] = number + 1, part + 1
+                section = message((2, rows), (3, 4), (4, 2))
+                code, *_ = lane.ask("PUSH", (4, 1 << 40), (6, 1), (8, section), (15, True), (16, 1), (17, 0), (25, part + 1),
+                                    body=body, number=number, body_crc=crc)
+                if code != 0:
+                    push[2] = 0
+    target.again(flood)
+
+
 def nan_differences(target):
     """ADD_DENSE with NaN, which belongs to geo"""
     bad_frames(target, 2, [("ADD_DENSE", [], struct.pack("<f", float("nan")) * 64)])
@@ -361,10 +446,13 @@ STRANGERS = {"reset_verb": reset_flood(SERVICE + "Heartbeat"), "reset_lane": res
 WORKERS = {"gzip_bomb": gzip_bomb, "gzip_lane": gzip_lane, "waiting_calls": waiting_calls,
            "gather_cancelled": gather_cancelled, "gather_timeout": gather_timeout, "nested_tables": nested_tables,
            "large_tables": large_tables, "displace": displace, "far_steps": far_steps,
-           "far_dense_steps": far_dense_steps, "far_begin": far_begin, "nan_differences": nan_differences}
+           "far_dense_steps": far_dense_steps, "far_begin": far_begin, "nan_differences": nan_differences,
+           "unfinished_frames": unfinished_frames, "unfinished_calls": unfinished_calls, "held_pushes": held_pushes}
 # What of the job an attack needs; async and no return of workers otherwise.
-NEEDS = {"displace": ("async", "--on_loss", "await")} | dict.fromkeys(("far_steps", "far_dense_steps", "far_begin"), ("sync",))
+NEEDS = (dict.fromkeys(("displace", "held_pushes"), ("async", "--on_loss", "await")) |
+         dict.fromkeys(("far_steps", "far_dense_steps", "far_begin"), ("sync",)))
 ATTACKS = STRANGERS | WORKERS
+LEAST = dict.fromkeys(("unfinished_frames", "unfinished_calls", "held_pushes"), 2.0)  # seconds, to send much
 
 
 # ---- what becomes of the server ----
@@ -484,10 +572,14 @@ def room(target):
 def attack(job, name, target):
     """One attack on a running job: what was seen meanwhile."""
     server = job.servers[0]
+    target = replace(target, seconds=max(target.seconds, LEAST.get(name, 0)))
     seen = Outcome(name, target.stranger.folder is not None)
+    fork = multiprocessing.get_context("fork")
+    begins = fork.Event()
+    attacker = fork.Process(target=lambda: begins.wait() and ATTACKS[name](target), daemon=True)
+    attacker.start()  # before there are threads: one may hold a lock of OpenSSL's, and the attacker would wait for ever
     watch = Watch(server, target.worker)
-    attacker = multiprocessing.get_context("fork").Process(target=ATTACKS[name], args=(target,), daemon=True)
-    attacker.start()
+    begins.set()
     attacker.join(target.seconds + 20)
     if attacker.is_alive():
         attacker.kill()

@@ -185,7 +185,7 @@ class Http2:
             raise Gone(str(error)) from None
         self.next, self.buffer, self.reader = 1, b"", HeaderReader()
         self.windows = {0: 65535}
-        self.initial = 65535
+        self.initial, self.piece = 65535, 1 << 14  # of a stream's window; bytes of a DATA frame
         self.headers, self.data, self.reset = {}, {}, set()
 
     def close(self):
@@ -218,7 +218,7 @@ class Http2:
         """Within the server's windows."""
         data = memoryview(data)
         while True:
-            room = min(len(data), self.windows[0], self.windows[stream], 1 << 14)
+            room = min(len(data), self.windows[0], self.windows[stream], self.piece)
             if data and room <= 0:
                 if self.status(stream) is not None:
                     return
@@ -234,7 +234,7 @@ class Http2:
 
     def step(self):
         """Takes one frame."""
-        while len(self.buffer) < 9 or len(self.buffer) < 9 + int.from_bytes(self.buffer[:3], "big"):
+        while not self.whole():
             try:
                 got = self.sock.recv(1 << 16)
             except (OSError, ssl.SSLError) as error:
@@ -259,6 +259,8 @@ class Http2:
                     for other in self.windows:
                         self.windows[other] += (value - self.initial) if other else 0
                     self.initial = value
+                elif name == 5:
+                    self.piece = min(value, 1 << 20)
             self.send(http2_frame(SETTINGS, ACK, 0))
         elif kind == PING and not flags & ACK:
             self.send(http2_frame(PING, ACK, 0, payload))
@@ -267,15 +269,27 @@ class Http2:
         elif kind == GOAWAY and int.from_bytes(payload[4:8], "big") != 0:
             raise Gone("the server says goodbye")
 
+    def whole(self):
+        """Whether a frame has come."""
+        return len(self.buffer) >= 9 and len(self.buffer) >= 9 + int.from_bytes(self.buffer[:3], "big")
+
     def drain(self, seconds=0.0):
         """Takes what has come, or comes within so long."""
-        pending = getattr(self.sock, "pending", lambda: 0)
-        while self.buffer or pending() or select.select([self.sock], [], [], seconds)[0]:
-            before = len(self.buffer)
+        select.select([self.sock], [], [], seconds)
+        timeout = self.sock.gettimeout()
+        self.sock.setblocking(False)
+        try:
+            while got := self.sock.recv(1 << 16):
+                self.buffer += got
+            raise Gone("the server closed the connection")
+        except (BlockingIOError, ssl.SSLWantReadError):
+            pass  # with TLS what came may be no data
+        except (OSError, ssl.SSLError) as error:
+            raise Gone(str(error)) from None
+        finally:
+            self.sock.settimeout(timeout)
+        while self.whole():
             self.step()
-            if self.buffer and len(self.buffer) == before:
-                return
-            seconds = 0.0
 
     def status(self, stream):
         """(code, text) of a call that is over, None before."""
@@ -318,6 +332,38 @@ def crc32c(data, crc=0):
     for byte in data:
         crc = CRC[(crc ^ byte) & 255] ^ crc >> 8
     return crc ^ 0xffffffff
+
+
+def times(a, b):
+    """The product of two polynomials modulo CRC32C's, as zlib's crc32_combine has it."""
+    product, bit = 0, 1 << 31
+    while bit:
+        if a & bit:
+            product ^= b
+        bit >>= 1
+        b = b >> 1 ^ (0x82f63b78 if b & 1 else 0)
+    return product
+
+
+def crc32c_joined(crc, more, size):
+    """Of bytes with the first checksum and `size` bytes with the second behind them."""
+    power, shift = 1 << 31, 1 << 23  # 1, and x to the power of 8
+    while size:
+        if size & 1:
+            power = times(power, shift)
+        shift = times(shift, shift)
+        size >>= 1
+    return times(power, crc) ^ more
+
+
+def crc32c_repeated(block, count):
+    """Of so many blocks, in no time."""
+    crc, one, size = 0, crc32c(block), len(block)
+    while count:
+        if count & 1:
+            crc = crc32c_joined(crc, one, size)
+        one, size, count = crc32c_joined(one, one, size), 2 * size, count >> 1
+    return crc
 
 
 class Worker:
@@ -374,10 +420,14 @@ class Lane:
     def close(self):
         self.http2.close()
 
-    def send(self, header, body=b"", checksum=None):
-        """`header` is a FrameHeader's bytes; a checksum that is not given is the right one."""
+    def send(self, header, body=b"", checksum=None, body_crc=None):
+        """`header` is a FrameHeader's bytes; a checksum that is not given is the right one. `body_crc` is the body's, for
+        a large one: it takes seconds here."""
         frame = message((1, header), *([(2, body)] if body else []))
-        if checksum is None:
+        if checksum is None and body_crc is not None:
+            checksum = crc32c_joined(crc32c(frame[:-len(body)]), body_crc, len(body))
+            checksum = crc32c(struct.pack("<Q", self.sent), checksum)
+        elif checksum is None:
             checksum = crc32c(struct.pack("<Q", self.sent), crc32c(frame))
         self.sent += 1
         self.http2.write(self.stream, grpc_message(frame + b"\x1d" + struct.pack("<I", checksum)))
@@ -397,10 +447,10 @@ class Lane:
                 return (*over, {}, b"")
             self.http2.step()
 
-    def ask(self, verb, *fields, body=b"", number=None):
+    def ask(self, verb, *fields, body=b"", number=None, body_crc=None):
         """A request with the header's fields given, and its answer."""
         number = self.sent + 1 if number is None else number
-        self.send(message((1, VERBS[verb]), (2, number), *fields), body)
+        self.send(message((1, VERBS[verb]), (2, number), *fields), body, body_crc=body_crc)
         return self.receive()
 
 
