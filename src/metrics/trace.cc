@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "absl/strings/str_format.h"
-#include "base/output_file.h"
 #include "base/yaml.h"
 
 namespace regatta::metrics {
@@ -124,7 +123,5 @@ std::string Tracer::ToJson() const {
   absl::StrAppend(&out, "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped\":", dropped(), "}}\n");
   return out;
 }
-
-absl::Status Tracer::Write(const std::string& path) const { return base::WriteOutput(path, ToJson()); }
 
 }  // namespace regatta::metrics

@@ -52,7 +52,6 @@ class Tracer {
 
   // The Chrome trace format: {"traceEvents": […]}.
   std::string ToJson() const;
-  absl::Status Write(const std::string& path) const;
 
  private:
   struct Buffer;

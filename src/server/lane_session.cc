@@ -192,8 +192,9 @@ LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame, LaneSeat& s
   const uint64_t id = frame.header().id();
   if (repeated_ == 0 && seat.owner != 0 && seat.owner != worker_.incarnation)
     return absl::FailedPreconditionError(absl::StrCat("another process has taken the place of worker ", worker_.rank));
-  if (repeated_ == 0 && stream_ < seat.stream)
-    return absl::FailedPreconditionError(
+  superseded_ = repeated_ == 0 && stream_ < seat.stream;
+  if (superseded_)
+    return absl::UnavailableError(
         absl::StrCat("a newer stream of lane ", lane_, " has taken over from this one, of worker ", worker_.rank));
   if (repeated_ == 0 && seat.Did(worker_.incarnation, id)) return Done(id);
   const ps::FrameHeader& header = frame.header();

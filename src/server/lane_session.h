@@ -33,6 +33,8 @@ class LaneSession {
   LaneSession& operator=(const LaneSession&) = delete;
 
   const Identity& worker() const { return worker_; }
+  // Whether a request was refused because a newer stream of the lane has taken over: this one is of no use any more.
+  bool superseded() const { return superseded_; }
   // The reply to a request. One that changes tables and has been done before is answered as done.
   grpc::ByteBuffer Answer(grpc::ByteBuffer& request);
   // A change that record `index` of the lane's log holds.
@@ -88,7 +90,8 @@ class LaneSession {
   base::RawVector<float> rows_;                   // on their way to 16 bits, reused
   const grpc::ByteBuffer* request_ = nullptr;     // the one that is being answered
   uint64_t repeated_ = 0;                         // the log's record of it; 0 = it comes from the worker
-  bool logged_ = false;                           // it is in the log, whatever the answer will be
+  bool superseded_ = false;
+  bool logged_ = false;  // it is in the log, whatever the answer will be
 
   // When steps were pulled, in updates of the lane; step s stands at s % kPulled. A worker has fewer under way.
   static constexpr size_t kPulled = 64;

@@ -287,6 +287,8 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
     carried = in.Check(request);
     if (!carried.ok()) break;  // the worker opens another stream, and sends again what was not answered
     const grpc::ByteBuffer reply = out.Put(session.Answer(request));
+    if (session.superseded())  // a worker that still reads this stream opens another, and sends again
+      return absl::UnavailableError("a newer stream of the lane has taken over");
     RETURN_IF_ERROR(base::Failpoint("lane.reply"));
     request.Clear();
     RETURN_IF_ERROR(Held());

@@ -8,6 +8,7 @@
 
 #include "base/failpoint.h"
 #include "base/guarded_run.h"
+#include "base/output_file.h"
 #include "base/printable.h"
 #include "base/standard_output.h"
 #include "cluster/environment.h"
@@ -103,9 +104,16 @@ absl::StatusOr<std::unique_ptr<metrics::Exporter>> StartExporter(Job& job) {
   return exporter;
 }
 
-int WriteTrace(const Job& job, int code) {
-  if (job.tracer == nullptr) return code;
-  const absl::Status status = job.tracer->Write(job.args.trace);
+// Before the work, so that a path that cannot be written is found then. Null where nobody asked for a trace.
+absl::StatusOr<std::unique_ptr<base::OutputFile>> OpenTrace(const Job& job) {
+  if (job.tracer == nullptr) return nullptr;
+  return base::OutputFile::Create(job.args.trace);
+}
+
+int WriteTrace(const Job& job, base::OutputFile* trace, int code) {
+  if (trace == nullptr) return code;
+  absl::Status status = trace->Append(job.tracer->ToJson());
+  if (status.ok()) status = trace->Commit(base::OutputFile::Durability::kSynced);
   return status.ok() || code != kDone ? code : Fail(status, kFailed);
 }
 
@@ -141,7 +149,9 @@ int Main(int argc, char** argv) {
   for (const std::string& note : (*job)->remarks.notes) LOG(INFO) << note;
   const auto exporter = StartExporter(**job);  // ends before the job that it shows
   if (!exporter.ok()) return Fail(exporter.status(), kUsage);
-  return WriteTrace(**job, RunVerb(**job));
+  const auto trace = OpenTrace(**job);
+  if (!trace.ok()) return Fail(trace.status(), kFailed);
+  return WriteTrace(**job, trace->get(), RunVerb(**job));
 }
 
 }  // namespace

@@ -449,8 +449,10 @@ WORKERS = {"gzip_bomb": gzip_bomb, "gzip_lane": gzip_lane, "waiting_calls": wait
            "far_dense_steps": far_dense_steps, "far_begin": far_begin, "nan_differences": nan_differences,
            "unfinished_frames": unfinished_frames, "unfinished_calls": unfinished_calls, "held_pushes": held_pushes}
 # What of the job an attack needs; async and no return of workers otherwise.
-NEEDS = (dict.fromkeys(("displace", "held_pushes"), ("async", "--on_loss", "await")) |
-         dict.fromkeys(("far_steps", "far_dense_steps", "far_begin"), ("sync",)))
+NEEDS = (dict.fromkeys(("far_steps", "far_dense_steps", "far_begin"), ("sync",)) |
+         {"displace": ("async", "--on_loss", "await"),
+          # Every push of the worker itself, whose lanes the attacker uses, drops what is held there.
+          "held_pushes": ("async", "--on_loss", "await", "--pause", 1)})
 ATTACKS = STRANGERS | WORKERS
 LEAST = dict.fromkeys(("unfinished_frames", "unfinished_calls", "held_pushes"), 2.0)  # seconds, to send much
 
@@ -615,7 +617,8 @@ def run(names, tls, seconds):
             ground.make_credentials()
         creds = ground.folder / "creds" if tls else None
         mode, *more = NEEDS.get(names[0], ("async",))
-        job = Job(ground, 1, 2, mode, ledger=("--pause", 0.003, "--keys", 8, "--wait", 20, *more))
+        pause = () if "--pause" in more else ("--pause", 0.003)
+        job = Job(ground, 1, 2, mode, ledger=(*pause, "--keys", 8, "--wait", 20, *more))
         server = job.servers[0]
         job.begins()
         target = Target(server.endpoint, Access(creds), Access(creds, "admin_token"), seconds, tables_of(server))

@@ -68,6 +68,13 @@ class OutputTest(program.ProgramTest):
             self.assertIn(f"{full}: No space left on device", err)
             self.assertTrue(full.is_char_device())
 
+    def test_a_trace_that_cannot_be_written_is_found_before_the_training(self):
+        config = self.make_job(copies=1)
+        out, err = self.run_regatta("train", "-m", config, "--trace", "nowhere/t.json", code=1)
+        self.assertIn("nowhere/t.json", err)
+        self.assertNotIn("epoch", out)
+        self.assertFalse((self.folder / "model").exists())
+
     def test_a_full_disk_leaves_no_predictions(self):
         config = self.trained()
         before = sorted(self.folder.iterdir())
