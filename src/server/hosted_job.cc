@@ -112,6 +112,11 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
 }
 
 absl::StatusOr<std::string> HostedJob::Admit(const Identity& worker) {
+  for (const auto& stage : stages_)
+    if (worker.rank >= 0 && worker.rank < spec_.workers && stage->WentOnWithout(worker.rank))
+      return absl::FailedPreconditionError(
+          absl::StrCat("worker ", worker.rank,
+                       " was done, and the job has gone on without it: start the job again from its last save"));
   ASSIGN_OR_RETURN(std::string before, roster_.Join(worker));
   Fence(worker);
   if (before.empty()) return before;
@@ -172,6 +177,10 @@ ps::ServerState HostedJob::State() {
       for (const int64_t pass : staged.left_pass) kept.add_left_pass(pass);
       if (staged.oldest != 0) needed = std::min(needed, staged.oldest);
       if (staged.before != nullptr) ToWire(*staged.before, *kept.mutable_before());
+      if (staged.begun.has_value()) {
+        kept.set_begun_pass(staged.begun->first);
+        kept.set_begun_step(staged.begun->second);
+      }
     }
     kept.set_logged(needed - 1);
   }
@@ -198,6 +207,7 @@ void HostedJob::Restore(const ps::ServerState& state) {
     if (steps == nullptr) continue;
     SyncStage::State staged{kept.next_step(), {kept.left_pass().begin(), kept.left_pass().end()}};
     if (kept.has_before()) staged.before = std::make_shared<const StepImage>(FromWire(kept.before()));
+    if (kept.has_begun_pass()) staged.begun = {kept.begun_pass(), kept.begun_step()};
     steps->Restore(staged);
   }
 }

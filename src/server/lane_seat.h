@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/mutex.h"
 #include "base/step.h"
@@ -45,8 +46,13 @@ struct LaneSeat {
 
   // The rank begins a pass of which `position` was learnt before, or has exchanged as much of it (geo).
   void Begin(const base::DataPosition& position) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
-    const bool farther = position.pass == learnt.pass && position.low > learnt.low;
-    if (position.pass > learnt.pass || farther || learnt == base::DataPosition{}) learnt = position;
+    const base::DataPosition before = std::exchange(learnt, position);
+    if (before.pass > position.pass || (before.pass == position.pass && before.low > position.low)) learnt = before;
+    if (before.pass != position.pass) return;
+    // Of the same pass: what either of them contains.
+    const base::DataPosition& behind = learnt == before ? position : before;
+    for (uint64_t batch = learnt.low; batch < behind.low + base::DataPosition::kWindow; ++batch)
+      if (behind.Contains(batch)) learnt.Add(batch);
   }
   bool Learnt(uint64_t pass, uint64_t batch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     return pass < learnt.pass || (pass == learnt.pass && learnt.Contains(batch));
@@ -63,7 +69,8 @@ struct LaneSeat {
   // A push of step `step`, of `batches` that fit.
   void Learn(uint64_t pass, std::span<const uint64_t> batches, uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     if (pass > learnt.pass) learnt = {pass, 0, 0};
-    for (const uint64_t batch : batches) learnt.Add(batch);
+    if (pass == learnt.pass)  // a record of the log may be of an earlier one
+      for (const uint64_t batch : batches) learnt.Add(batch);
     next_step = std::max(next_step, step + 1);
   }
 };

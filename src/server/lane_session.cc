@@ -208,7 +208,7 @@ LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame, LaneSeat& s
       seat.Note(worker_.incarnation, id);
       return Done(id);
     }
-    if (!seat.Fits(header.pass(), batches))
+    if (repeated_ == 0 && !seat.Fits(header.pass(), batches))
       return absl::InvalidArgumentError(absl::StrCat("batch ", batches.back(), " of pass ", header.pass(),
                                                      " is too far ahead of batch ", seat.learnt.low));
   }
@@ -341,9 +341,9 @@ LaneSession::Reply LaneSession::Pull(wire::FrameReader& frame) {
     keys += section.keys();
   }
   RETURN_IF_ERROR(frame.ExpectEnd());
-  if (bytes > wire::kMaxFrameBytes - wire::kMaxHeaderBytes)
-    return absl::ResourceExhaustedError(absl::StrCat("the rows asked for are ", bytes, " bytes; the limit is ",
-                                                     wire::kMaxFrameBytes - wire::kMaxHeaderBytes));
+  if (bytes > wire::kMaxPullBytes)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the rows asked for are ", bytes, " bytes; the limit is ", wire::kMaxPullBytes));
   RETURN_IF_ERROR(AwaitTurn(header));
   NotePull(header);
   wire::FrameWriter writer(reply, bytes);

@@ -276,12 +276,13 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
                                 hello.worker().incarnation()));
   hosted->roster().Reached(ToIdentity(hello.worker()));
   stream->Join(static_cast<int>(hello.worker().rank()), hosted->spec().lanes.sparse_lanes);
+  // Before the welcome: of two streams that a worker opens one after the other, the second is the newer one.
+  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context),
+                      [stream] { return stream->Cancelled(); });
   ps::FrameHeader welcome;
   welcome.set_id(hello.id());
   RETURN_IF_ERROR(Held());
   if (!stream->Write(out.Put(wire::FrameWriter(welcome, 0).Finish()))) return absl::OkStatus();
-  LaneSession session(*hosted, ToIdentity(hello.worker()), static_cast<int>(hello.lane()), guard_.Of(*context),
-                      [stream] { return stream->Cancelled(); });
   absl::Status carried;
   while (stream->Read(&request)) {
     carried = in.Check(request);

@@ -304,14 +304,13 @@ TEST(Rendezvous, AFailureGoesWithTheProcessThatBroughtIt) {
   other.join();
 }
 
-// Where it comes back it is awaited there: what the others made of its absence is not what the job goes on with.
-TEST(Rendezvous, AMeetingWithoutOneThatGaveUpIsNotRememberedWhereItComesBack) {
+TEST(Rendezvous, OneThatGaveUpIsWaitedForWhereItComesBack) {
   for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kShrink}) {
     TwoWorkers two(policy);
     two.roster.Leave(Worker(0), Farewell::kGaveUp);
-    const auto met = two.rendezvous.Meet(Worker(1), "saved", 0, "", {}, Never);
-    ASSERT_TRUE(met.ok());
-    EXPECT_FALSE((*met)->contains(0));
+    const auto met = two.rendezvous.Meet(Worker(1), "saved", 0, "", std::chrono::milliseconds(50), Never);
+    EXPECT_EQ(met.status().code(),
+              policy == LossPolicy::kAwait ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kOk);
     EXPECT_EQ(two.rendezvous.over().empty(), policy == LossPolicy::kAwait);
   }
 }

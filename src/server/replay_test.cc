@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <random>
 
 #include "server/keeper.h"
@@ -36,11 +37,22 @@ class ReplayTest : public testing::Test {
   HostedJob& job() { return **opened_.job; }
   GoldenWorkers& workers() { return *workers_; }
   std::string Live() { return GoldenText(job()); }
-  std::string AfterAKill() {
+  using Then = std::function<void(GoldenWorkers& workers)>;
+  // And after what the workers do `then`.
+  std::string Live(const Then& then) {
+    then(workers());
+    return Live();
+  }
+  std::string AfterAKill(const Then& then = nullptr) {
     const std::string copy = folder_ / absl::StrCat("killed", ++kills_);
     fs::copy(folder_ / "live", copy, fs::copy_options::recursive);
     const LastingJob again = OpenLastingJob(copy, spec_);
-    return again.job.ok() ? GoldenText(**again.job) : std::string(again.job.status().message());
+    if (!again.job.ok()) return std::string(again.job.status().message());
+    if (then) {
+      GoldenWorkers workers(**again.job, 1'000'000);
+      then(workers);
+    }
+    return GoldenText(**again.job);
   }
   // One frame of a push that holds a key of the lane; bytes that do not belong to it may follow.
   int PushFrame(int lane, uint64_t step, uint32_t part, bool more, const std::string& behind = "") {
@@ -192,6 +204,72 @@ TEST_F(ReplayTest, ACheckpointBetweenTheFramesOfAFirstPushKeepsIt) {
   ASSERT_EQ(Save(), absl::OkStatus());
   EXPECT_EQ(PushFrame(0, 0, 2, false), 0);
   EXPECT_EQ(job().rows(), 2u);
+  EXPECT_EQ(AfterAKill(), Live());
+}
+
+// BEGIN tells what was learnt before it; batches behind that are not forgotten.
+TEST_F(ReplayTest, ABeginKeepsWhatTheLaneHas) {
+  Start(Mode::kAsync);
+  workers().Push(1, 0, 0, 2, Whole::kWithoutLast);  // it keeps the log from here on
+  EXPECT_EQ(PushFrame(0, 0, 0, false), 0);
+  EXPECT_EQ(PushFrame(0, 10, 0, false), 0);
+  ps::FrameHeader begin = workers().Header(ps::BEGIN, 0, 0);
+  begin.mutable_learnt()->set_low(2);
+  EXPECT_EQ(workers().Ask(0, 0, begin, ""), 0);
+  ASSERT_EQ(Save(), absl::OkStatus());
+  EXPECT_EQ(AfterAKill(), Live()) << "batch 10 is applied once";
+}
+
+TEST_F(ReplayTest, APartOfAnEarlierPassIsStagedAgain) {
+  constexpr uint64_t kStep = 75;  // and batch, farther from 0 than a window
+  Start(Mode::kSync);
+  const auto begin = [&](int rank, uint64_t pass, uint64_t low) {
+    ps::FrameHeader header = workers().Header(ps::BEGIN, pass, kStep);
+    header.mutable_learnt()->set_pass(pass);
+    header.mutable_learnt()->set_low(low);
+    return workers().Ask(rank, 0, header, "");
+  };
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(begin(rank, 0, 70), 0);
+  EXPECT_EQ(PushFrame(0, kStep, 0, false), 0);
+  EXPECT_EQ(begin(0, 1, 0), 0);
+  ASSERT_EQ(Save(), absl::OkStatus());
+  const Then complete = [](GoldenWorkers& workers) {
+    EXPECT_EQ(workers.Ask(1, 0, workers.Header(ps::PUSH, 0, kStep), ""), 0);  // of no rows
+  };
+  const std::string again = AfterAKill(complete);
+  EXPECT_EQ(again, Live(complete));
+  EXPECT_EQ(job().rows(), 1u);
+}
+
+TEST_F(ReplayTest, AFarBeginIsRefusedAfterARestartToo) {
+  Start(Mode::kSync);
+  for (int rank = 0; rank < 2; ++rank) workers().Mark(ps::BEGIN, rank, 0, 0);
+  ASSERT_EQ(Save(), absl::OkStatus());
+  const Then far = [](GoldenWorkers& workers) {
+    ps::FrameHeader begin = workers.Header(ps::BEGIN, 1, uint64_t{1} << 40);
+    EXPECT_NE(workers.Ask(0, 0, begin, ""), 0);
+  };
+  far(workers());
+  AfterAKill(far);
+}
+
+// Steps that were applied without a worker that was done would wait for it in a replay.
+TEST_F(ReplayTest, AWorkerThatWasDoneDoesNotComeBackToAJobThatWentOn) {
+  Start(Mode::kSync);
+  job().roster().Leave(GoldenWorkers::Worker(1));
+  EXPECT_EQ(job().Admit({1, 99, "again"}).status(), absl::OkStatus()) << "nothing has happened yet";
+  job().roster().Leave({1, 99, "again"});
+  EXPECT_EQ(PushFrame(0, 0, 0, false), 0);
+  EXPECT_EQ(job().rows(), 1u);
+  EXPECT_EQ(job().Admit({1, 100, "again"}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(AfterAKill(), Live());
+}
+
+TEST_F(ReplayTest, AStepWaitsForAWorkerThatGaveUp) {
+  Start(Mode::kSync);
+  job().roster().Leave(GoldenWorkers::Worker(1), Farewell::kGaveUp);
+  EXPECT_EQ(PushFrame(0, 0, 0, false), 0);
+  EXPECT_EQ(job().rows(), 0u);
   EXPECT_EQ(AfterAKill(), Live());
 }
 

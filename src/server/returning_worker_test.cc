@@ -333,6 +333,34 @@ TEST(Roster, AWorkerMayReconnectToAServerThatCameBackBeforeItIsReplaced) {
   EXPECT_EQ(roster.Join({1, 2, "c"}).value(), "b") << "it did not";
 }
 
+TEST(Roster, AWorkerThatGaveUpIsAwaited) {
+  Roster roster(2, LossPolicy::kAwait);
+  ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
+  ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
+  roster.Leave({1, 1, "b"}, Farewell::kGaveUp);
+  EXPECT_TRUE(roster.Expected(1)) << "the others do not train without it";
+  EXPECT_FALSE(roster.Check({1, 1, "b"}).ok());
+  roster.Heard({1, 1, "b"}, {});  // a heartbeat that was under way
+  EXPECT_FALSE(roster.Check({1, 1, "b"}).ok());
+  EXPECT_FALSE(roster.AllGone());
+  EXPECT_EQ(roster.Join({1, 2, "c"}).value(), "b");
+  EXPECT_EQ(roster.Check({1, 2, "c"}), absl::OkStatus());
+  for (const Identity& worker : {Identity{0, 1, "a"}, Identity{1, 2, "c"}}) roster.Leave(worker, Farewell::kGaveUp);
+  EXPECT_TRUE(roster.AllGone()) << "nobody waits any more";
+  EXPECT_TRUE(roster.CanGoOnLater());
+}
+
+TEST(Roster, NobodyIsReplacedBecauseThisProcessSlept) {
+  Roster roster(2, LossPolicy::kAwait);
+  roster.SetLives(std::chrono::milliseconds(500));
+  ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
+  roster.LoseSilent(std::chrono::seconds(10));
+  std::this_thread::sleep_for(Roster::kAsleep + std::chrono::milliseconds(100));
+  EXPECT_TRUE(absl::IsUnavailable(roster.Join({1, 2, "c"}).status()));
+  roster.LoseSilent(std::chrono::seconds(10));
+  EXPECT_TRUE(roster.Join({1, 2, "c"}).ok()) << "this process is awake, and the worker silent";
+}
+
 TEST(Roster, AStopWaitsALittleForAWorkerThatIsAway) {
   constexpr std::chrono::milliseconds kLittle(1);
   Roster roster(2, LossPolicy::kAwait);

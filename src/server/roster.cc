@@ -62,8 +62,10 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
 absl::Status Roster::CheckGoneLocked(const Member& member) const {
   if (member.state != MemberState::kHere) return absl::OkStatus();
   const auto now = std::chrono::steady_clock::now();
-  if (now - member.heard >= lives_ || (member.broken.has_value() && now - *member.broken >= kReopens))
-    return absl::OkStatus();
+  // Whoever is silent because this process slept is excused when it looks next.
+  const bool slept = looked_.has_value() && now - *looked_ > kAsleep;
+  if (!slept && now - member.heard >= lives_) return absl::OkStatus();
+  if (!slept && member.broken.has_value() && now - *member.broken >= kReopens) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       DescribeLocked(member.id.rank), " is running; another process can take its place when it has not been heard for ",
       lives_.count(), " s. Start every worker once, with its own PADDLE_TRAINER_ID"));
@@ -92,7 +94,7 @@ void Roster::HeardLocked(Member& member) {
   member.heard = std::chrono::steady_clock::now();
   member.broken.reset();
   member.met = true;
-  if (member.state != MemberState::kAway) return;
+  if (member.state != MemberState::kAway || member.gave_up) return;
   member.state = MemberState::kHere;
   member.away.reset();
   LOG(INFO) << "worker " << member.id.rank << " is heard again (" << member.id.where << ")";
@@ -124,13 +126,17 @@ void Roster::Leave(const Identity& id, Farewell farewell) {
     member->met = true;
     if (!PresentLocked(*member)) return;
     if (farewell == Farewell::kGaveUp) gave_up_ = true;
-    if (farewell == Farewell::kDone || policy_ != LossPolicy::kAwait) {
+    const bool away = farewell == Farewell::kGaveUp && policy_ == LossPolicy::kAwait;
+    if (!away) {
       if (const absl::Status recorded = record_(id, MemberState::kDone); !recorded.ok() && failure_.ok())
         failure_ = recorded;
     }
-    member->state = MemberState::kDone;
+    member->state = away ? MemberState::kAway : MemberState::kDone;
+    member->gave_up = away;
     member->away.reset();
-    LOG(INFO) << "worker " << id.rank << (farewell == Farewell::kDone ? " is done" : " has left");
+    if (away) member->away = std::chrono::steady_clock::now();
+    LOG(INFO) << "worker " << id.rank << (farewell == Farewell::kDone ? " is done" : " gave up")
+              << (away ? "; the others wait for it to come back (runner.on_worker_loss: await)" : "");
   }
   Changed();
 }
@@ -174,6 +180,7 @@ void Roster::LoseSilent(std::chrono::duration<double> limit) {
   {
     base::MutexLock lock(mu_);
     const auto now = std::chrono::steady_clock::now();
+    looked_ = now;
     for (int rank = 0; rank < workers(); ++rank) {
       const Member& member = members_[static_cast<size_t>(rank)];
       if (failure_.ok()) {
@@ -251,7 +258,7 @@ bool Roster::Expected(int rank) const {
 bool Roster::AllGone() const {
   base::MutexLock lock(mu_);
   for (const Member& member : members_)
-    if (member.state != MemberState::kDone && member.state != MemberState::kLost) return false;
+    if (member.state != MemberState::kDone && member.state != MemberState::kLost && !member.gave_up) return false;
   return true;
 }
 

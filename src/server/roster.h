@@ -44,12 +44,14 @@ struct Member {
   ps::WorkerProgress progress;                                  // the last that its heartbeat carried
   std::string before;                                           // where the process ran whose place it took; "" = none
   bool met = true;                                              // heard by this process of the server
+  bool gave_up = false;                                         // it is away because it said so
 };
 
 class Roster {
  public:
   static constexpr std::chrono::seconds kLives{5};    // two heartbeats and a little
   static constexpr std::chrono::seconds kReopens{1};  // a living worker opens a lane that broke again within
+  static constexpr std::chrono::seconds kAsleep{1};   // this process, when LoseSilent has not been called for so long
 
   // With kAwait a worker may be away for `patience`; then the job ends.
   Roster(int workers, LossPolicy policy, std::chrono::duration<double> patience = std::chrono::seconds(600));
@@ -68,7 +70,7 @@ class Roster {
   // A worker was told to stop: everybody learns it with the next heartbeat.
   void AskToStop();
   bool stopping() const;
-  // With kAwait nothing is recorded of one that gave up: where the job goes on later, it is awaited.
+  // With kAwait one that gave up is away, as if it had been lost: the others wait for it, and nothing is recorded.
   void Leave(const Identity& id, Farewell farewell = Farewell::kDone);
   void Lose(int rank, const std::string& why);
   // The worker has opened a lane: it lives.
@@ -85,7 +87,7 @@ class Roster {
 
   // Whether more is to come from the rank: it is awaited, here or away.
   bool Expected(int rank) const;
-  bool AllGone() const;  // everybody is done or lost, and somebody was here
+  bool AllGone() const;  // everybody is done or lost or gave up, and somebody was here
   // Whether another start of servers and workers may go on with the job, which has failed.
   bool CanGoOnLater() const;
   absl::Status failure() const;
@@ -113,7 +115,7 @@ class Roster {
   Member* FindLocked(const Identity& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // One that is away may have been slow only.
   static bool PresentLocked(const Member& member) {
-    return member.state == MemberState::kHere || member.state == MemberState::kAway;
+    return member.state == MemberState::kHere || (member.state == MemberState::kAway && !member.gave_up);
   }
   void HeardLocked(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LoseLocked(int rank, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -131,6 +133,7 @@ class Roster {
   mutable base::Mutex mu_;
   std::vector<Member> members_;  // its size is constant; elements under mu_
   std::optional<std::chrono::steady_clock::time_point> stop_asked_ ABSL_GUARDED_BY(mu_);
+  std::optional<std::chrono::steady_clock::time_point> looked_ ABSL_GUARDED_BY(mu_);  // for silent members, last
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
 };
 

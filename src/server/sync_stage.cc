@@ -19,7 +19,8 @@ SyncStage::SyncStage(Roster& roster, Apply apply, Capture capture)
     : roster_(roster),
       apply_(std::move(apply)),
       capture_(std::move(capture)),
-      left_pass_(static_cast<size_t>(roster.workers()), -1) {}
+      left_pass_(static_cast<size_t>(roster.workers()), -1),
+      missed_(static_cast<size_t>(roster.workers()), false) {}
 
 absl::StatusOr<uint64_t> SyncStage::LogLocked(const StageRequest& request) {
   absl::StatusOr<uint64_t> index = request.log();
@@ -61,7 +62,7 @@ absl::Status SyncStage::Begin(uint64_t pass, uint64_t step, const StageRequest& 
 
 absl::Status SyncStage::Check(int rank, uint64_t pass, uint64_t step) {
   base::MutexLock lock(mu_);
-  RETURN_IF_ERROR(CheckLocked(rank, pass, step));
+  RETURN_IF_ERROR(CheckLocked(rank, pass, step, RequestOrigin::kWorker));
   return CheckAheadLocked(rank, step);
 }
 
@@ -71,13 +72,14 @@ absl::Status SyncStage::CheckAheadLocked(int rank, uint64_t step) const {
                                             " is next, and ", kMaxStepsAhead, " more may wait"));
 }
 
-absl::Status SyncStage::CheckLocked(int rank, uint64_t pass, uint64_t step) const {
+// A record may be older than the pass that a checkpoint knows as begun.
+absl::Status SyncStage::CheckLocked(int rank, uint64_t pass, uint64_t step, RequestOrigin origin) const {
   RETURN_IF_ERROR(failure_);
   if (step < next_)
     return absl::FailedPreconditionError(
         absl::StrCat("step ", step, " of worker ", rank, " comes after step ", next_ - 1, " was applied"));
   const auto staged = staged_.find(step);
-  const bool known = staged != staged_.end() || begun_.has_value();
+  const bool known = staged != staged_.end() || (begun_.has_value() && origin == RequestOrigin::kWorker);
   const uint64_t wanted = staged != staged_.end() ? staged->second.pass : begun_.value_or(std::pair(pass, step)).first;
   if (known && wanted != pass)
     return absl::FailedPreconditionError(absl::StrCat("step ", step, " is of pass ", pass, " to worker ", rank,
@@ -89,7 +91,7 @@ absl::Status SyncStage::CheckLocked(int rank, uint64_t pass, uint64_t step) cons
 
 absl::Status SyncStage::Add(int rank, StepPart part, const StageRequest& request) {
   base::MutexLock lock(mu_);
-  RETURN_IF_ERROR(CheckLocked(rank, part.pass, part.step));
+  RETURN_IF_ERROR(CheckLocked(rank, part.pass, part.step, request.origin));
   if (request.origin == RequestOrigin::kWorker) RETURN_IF_ERROR(CheckAheadLocked(rank, part.step));
   ASSIGN_OR_RETURN(const uint64_t logged, LogLocked(request));
   if (part.logged == 0) part.logged = logged;
@@ -156,7 +158,7 @@ absl::StatusOr<std::shared_ptr<const StepImage>> SyncStage::BeforeOf(uint64_t st
 
 SyncStage::State SyncStage::state() {
   base::MutexLock lock(mu_);
-  State state{next_, left_pass_, 0, before_};
+  State state{next_, left_pass_, 0, before_, begun_};
   for (const auto& [number, step] : staged_)
     for (const auto& [rank, part] : step.parts)
       if (part.logged != 0 && (state.oldest == 0 || part.logged < state.oldest)) state.oldest = part.logged;
@@ -167,6 +169,7 @@ void SyncStage::Restore(const State& state) {
   base::MutexLock lock(mu_);
   next_ = state.next;
   before_ = state.before;
+  begun_ = state.begun;
   for (size_t rank = 0; rank < left_pass_.size() && rank < state.left_pass.size(); ++rank)
     left_pass_[rank] = state.left_pass[rank];
 }
@@ -186,8 +189,23 @@ bool SyncStage::CompleteLocked(const Step& step) const {
   return true;
 }
 
+void SyncStage::NoteMissedLocked(const Step& step) {
+  for (int rank = 0; rank < roster_.workers(); ++rank) {
+    const auto r = static_cast<size_t>(rank);
+    if (step.parts.contains(rank) || left_pass_[r] >= static_cast<int64_t>(step.pass) || roster_.Expected(rank))
+      continue;
+    missed_[r] = true;
+  }
+}
+
+bool SyncStage::WentOnWithout(int rank) {
+  base::MutexLock lock(mu_);
+  return missed_[static_cast<size_t>(rank)];
+}
+
 void SyncStage::ApplyNextLocked() {
   const auto it = staged_.find(next_);
+  NoteMissedLocked(it->second);
   failure_ = base::Failpoint("step.complete");
   if (failure_.ok()) failure_ = ApplyLocked(it->second, next_);
   staged_.erase(it);

@@ -79,19 +79,24 @@ class SyncStage {
     uint64_t next = 0;
     std::vector<int64_t> left_pass;  // of each rank; -1 = none
     uint64_t oldest = 0;             // the first record of a part that is not applied; 0 = there is none
-    std::shared_ptr<const StepImage> before = nullptr;  // of step next - 1; null where it is not kept
+    std::shared_ptr<const StepImage> before = nullptr;        // of step next - 1; null where it is not kept
+    std::optional<std::pair<uint64_t, uint64_t>> begun = {};  // the last pass that began, and its step
   };
   State state();
   void Restore(const State& state);
   // Somebody left the job: steps may have become complete.
   void Look();
+  // Whether a step was applied that the rank, which was done, did not bring. It cannot come back to the job then: a
+  // replay would wait for its part.
+  bool WentOnWithout(int rank);
 
  private:
   struct Step {
     uint64_t pass = 0;
     std::map<int, StepPart> parts;  // by rank
   };
-  absl::Status CheckLocked(int rank, uint64_t pass, uint64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckLocked(int rank, uint64_t pass, uint64_t step, RequestOrigin origin) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckAheadLocked(int rank, uint64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckBeginLocked(uint64_t pass, uint64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<uint64_t> LogLocked(const StageRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -100,6 +105,7 @@ class SyncStage {
   void ApplyCompleteLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ApplyLocked(const Step& step, uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool CompleteLocked(const Step& step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteMissedLocked(const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string MissingLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Roster& roster_;
@@ -112,6 +118,7 @@ class SyncStage {
   uint64_t next_ ABSL_GUARDED_BY(mu_) = 0;               // steps before it are applied
   std::optional<std::pair<uint64_t, uint64_t>> begun_ ABSL_GUARDED_BY(mu_);  // the last pass that began, and its step
   std::shared_ptr<const StepImage> before_ ABSL_GUARDED_BY(mu_);             // of the last step that was applied
+  std::vector<bool> missed_ ABSL_GUARDED_BY(mu_);                            // by rank: WentOnWithout
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   std::vector<table::GradientSum> table_sums_ ABSL_GUARDED_BY(mu_);
   std::vector<float> dense_sum_ ABSL_GUARDED_BY(mu_);

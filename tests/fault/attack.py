@@ -27,7 +27,7 @@ if __name__ == "__main__" and "--bin" in sys.argv:  # before ground.py looks for
     os.environ["REGATTA_BIN"] = str(pathlib.Path(sys.argv[sys.argv.index("--bin") + 1]).resolve())
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from ground import Fault, Ground  # noqa: E402
-from handmade import (CONTINUATION, END_HEADERS, HEADERS, HEALTH, PING, RST_STREAM, SERVICE, Access, Gone, Http2,  # noqa: E402
+from handmade import (CONTINUATION, END_HEADERS, HEADERS, HEALTH, PING, RST_STREAM, SERVICE, SETTINGS, Access, Gone, Http2,  # noqa: E402
                       Worker, await_true, crc32c_joined, crc32c_repeated, grpc_message, hpack_int, http2_frame, job_spec,
                       message)
 from trials import Job  # noqa: E402
@@ -239,6 +239,23 @@ def status_calls(target):
     target.again(flood)
 
 
+def unread_replies(target):
+    """calls of the health service whose answers cannot leave (a window of 0), 60 on each of 500 connections"""
+    no_window = http2_frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0))  # SETTINGS_INITIAL_WINDOW_SIZE
+    held, end = [], time.monotonic() + target.seconds
+    while time.monotonic() < end:
+        try:
+            http2 = Http2(target.endpoint, target.stranger)
+            http2.send(no_window)
+            for _ in range(60):
+                http2.write(http2.open(HEALTH), grpc_message(b""), end=True)
+            held.append(http2)
+        except Gone:
+            time.sleep(0.001)
+        if len(held) > 500:
+            held.pop(0).close()
+
+
 # ---- one bad worker, with its token ----
 
 def waiting_calls(target):
@@ -442,7 +459,8 @@ STRANGERS = {"reset_verb": reset_flood(SERVICE + "Heartbeat"), "reset_lane": res
              "reset_unknown": reset_flood("/some.Other/Call"), "reset_health": reset_flood(HEALTH),
              "header_block": header_block, "header_blocks": header_blocks, "unread_data": unread_data,
              "silent_calls": silent_calls, "silent_lanes": silent_lanes, "many_lanes": many_lanes,
-             "connections": connections, "pings": pings, "status_calls": status_calls}
+             "connections": connections, "pings": pings, "status_calls": status_calls,
+             "unread_replies": unread_replies}
 WORKERS = {"gzip_bomb": gzip_bomb, "gzip_lane": gzip_lane, "waiting_calls": waiting_calls,
            "gather_cancelled": gather_cancelled, "gather_timeout": gather_timeout, "nested_tables": nested_tables,
            "large_tables": large_tables, "displace": displace, "far_steps": far_steps,
