@@ -34,6 +34,30 @@ class FailureTest(FleetJob):
         self.ends(server, 0, "s0.log", 20)
         self.assertIn("the others go on", self.log("s0.log"))
 
+    def test_a_worker_that_gives_up_is_waited_for_and_the_job_goes_on(self):
+        """Its data is bad from the middle on; mended, all started again go on to the end."""
+        self.make_job(files=2)
+        self.env.update(REGATTA_DATA_DIR=str(self.folder / "data"))
+        share = self.folder / "train" / "part-1.txt"
+        good = share.read_text()
+        lines = good.splitlines(keepends=True)
+        share.write_text("".join(lines[:len(lines) // 2]) + "no sample\n" * (len(lines) // 2))
+        self.prepare(1, 2, "-o", "runner.epochs=2", "-o", "runner.sync_mode=sync", "-o", "runner.on_worker_loss=await",
+                     "-o", "runner.split_file_list=True", "-o", "runner.worker_wait_timeout=3", "-o",
+                     "runner.max_bad_lines=5")
+        server, workers = self.server(0), [self.worker(0), self.worker(1)]
+        self.ends(workers[1], 1, "w1.log")
+        self.ends(workers[0], 1, "w0.log")
+        self.ends(server, 1, "s0.log", 20)
+        self.assertIn("did not come back within 3 s", self.log("w0.log").splitlines()[-1])
+        self.assertNotIn("epoch: 0 done", self.log("w0.log"))
+        share.write_text(good)
+        server, workers = self.server(0), [self.worker(0), self.worker(1)]
+        for i in range(2):
+            self.ends(workers[i], 0, f"w{i}.log")
+        self.ends(server, 0, "s0.log", 20)
+        self.assertIn("epoch: 1 done", self.log("w0.log"))
+
     def test_a_stopped_worker_is_lost_after_its_silence(self):
         server, workers = self.running(*LONG)
         workers[1].send_signal(signal.SIGSTOP)
