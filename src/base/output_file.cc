@@ -59,10 +59,4 @@ absl::Status OutputFile::Commit(Durability durability) {
   return absl::OkStatus();
 }
 
-absl::Status WriteOutput(const std::string& path, std::string_view bytes) {
-  ASSIGN_OR_RETURN(const auto file, OutputFile::Create(path));
-  RETURN_IF_ERROR(file->Append(bytes));
-  return file->Commit(OutputFile::Durability::kSynced);
-}
-
 }  // namespace regatta::base

@@ -45,7 +45,4 @@ class OutputFile {
   bool committed_ = false;
 };
 
-// The whole file, synced.
-absl::Status WriteOutput(const std::string& path, std::string_view bytes);
-
 }  // namespace regatta::base

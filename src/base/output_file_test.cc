@@ -16,6 +16,12 @@ namespace regatta::base {
 namespace {
 namespace fs = std::filesystem;
 
+absl::Status WriteOutput(const std::string& path, std::string_view bytes) {
+  ASSIGN_OR_RETURN(const auto file, OutputFile::Create(path));
+  RETURN_IF_ERROR(file->Append(bytes));
+  return file->Commit(OutputFile::Durability::kSynced);
+}
+
 std::string HearFifo(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   std::string bytes = ReadOpenFile(fd, path).value_or("unreadable");
