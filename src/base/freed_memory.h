@@ -29,14 +29,22 @@ inline void LimitArenas() {
 class FreedMemory {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr uint64_t kGrown = uint64_t{8} << 20;
+  static constexpr uint64_t kGrown = uint64_t{8} << 20;  // or a sixteenth of what the process has
+  static constexpr std::chrono::seconds kWorkingSet{10};
 
   // If the process has grown by kGrown since it last did, gives freed memory back, and for a moment also what is freed
-  // from now on. Called often; what it does takes at most a fiftieth of the time. Returns whether it did.
-  bool Look(uint64_t resident, Clock::time_point now = Clock::now());
+  // from now on. Memory that the process takes again within kWorkingSet is what it works with: until then only growth
+  // beyond what it had counts. While malloc has little that is free, nothing is given back. Neither holds for kNothing:
+  // the process is flooded, and what a flood has freed is not needed again. Called often; what it does
+  // takes at most a fiftieth of the time. Returns whether it did.
+  enum class Keeps : uint8_t { kWorkingSet, kNothing };
+  bool Look(uint64_t resident, Clock::time_point now = Clock::now(), Keeps keeps = Keeps::kWorkingSet);
+  static constexpr uint64_t kLittle = uint64_t{32} << 20;
 
  private:
   uint64_t least_ = ~uint64_t{0};  // resident bytes since then
+  uint64_t had_ = 0;               // resident bytes when it last gave memory back
+  Clock::time_point had_until_;    // of the working set
   Clock::time_point next_, tight_until_;
   bool tight_ = false;
 };

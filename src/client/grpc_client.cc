@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kInsistRest(20);
 constexpr std::chrono::milliseconds kJoinRest(100);
 constexpr std::chrono::seconds kQuietWait(2), kSayWaitEvery(10);  // to be let into the job
 constexpr std::chrono::seconds kFarewell(60);                     // for a server that is away: it would miss us
-constexpr size_t kFrameBytes = 16 << 20;                          // larger requests are split
+constexpr size_t kPushBytes = 16 << 20;                           // of a frame; larger requests are split
 constexpr uint32_t kFrameKeys = wire::kMaxKeysAFrame / 2;
 
 ps::Kind ToWire(base::StepKind kind) { return kind == base::StepKind::kTrain ? ps::TRAIN : ps::INFER; }
@@ -37,10 +37,10 @@ struct Piece {
   size_t end = 0;
 };
 
-// What of a lane's keys goes into which frame: `bytes[i]` is what a key of entry i costs.
-std::vector<std::vector<Piece>> CutFrames(std::span<const Piece> pieces, std::span<const size_t> bytes) {
+// What of a lane's keys goes into which frame: `bytes[i]` is what a key of entry i costs, `most` what a frame may.
+std::vector<std::vector<Piece>> CutFrames(std::span<const Piece> pieces, std::span<const size_t> bytes, size_t most) {
   std::vector<std::vector<Piece>> frames(1);
-  size_t keys_left = kFrameKeys, bytes_left = kFrameBytes;
+  size_t keys_left = kFrameKeys, bytes_left = most;
   for (Piece piece : pieces) {
     const size_t cost = std::max<size_t>(bytes[piece.index], 1);
     do {
@@ -54,7 +54,7 @@ std::vector<std::vector<Piece>> CutFrames(std::span<const Piece> pieces, std::sp
       if (piece.begin == piece.end) break;
       frames.emplace_back();
       keys_left = kFrameKeys;
-      bytes_left = kFrameBytes;
+      bytes_left = most;
     } while (true);
   }
   return frames;
@@ -315,7 +315,7 @@ void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
   ForEachLane([&](Lane& lane, const wire::Range& shards) {
     const auto pieces =
         PiecesOfLane(keys, shards, [](const base::TableKeys& k) -> const base::TableKeys& { return k; });
-    for (const std::vector<Piece>& frame : CutFrames(pieces, bytes)) {
+    for (const std::vector<Piece>& frame : CutFrames(pieces, bytes, wire::kMaxPullBytes)) {
       ps::FrameHeader header;
       header.set_verb(ps::PULL);
       header.set_step(tag.step);
@@ -380,7 +380,7 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
   ForEachLane([&](Lane& lane, const wire::Range& shards) {
     const auto pieces =
         PiecesOfLane(tables, shards, [](const base::TableGrads& t) -> const base::TableKeys& { return t.keys; });
-    const std::vector<std::vector<Piece>> frames = CutFrames(pieces, bytes);
+    const std::vector<std::vector<Piece>> frames = CutFrames(pieces, bytes, kPushBytes);
     if (!MaySend(call)) return;
     base::MutexLock together(lane.push_order());
     for (size_t f = 0; f < frames.size(); ++f) {

@@ -154,6 +154,22 @@ absl::StatusOr<StepImage> HostedJob::Capture(const SyncStage::Sum& sum) const {
   return image;
 }
 
+void HostedJob::DropHeldPushes(std::chrono::duration<double> age) {
+  const auto now = std::chrono::steady_clock::now();
+  for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) {
+    for (int rank = 0; rank < spec_.workers; ++rank) {
+      LaneSeat& place = seat(rank, lane);
+      base::MutexLock lock(place.mu);
+      if (place.open == 0 || now - place.held_since < age) continue;
+      LOG(WARNING) << "a push of worker " << rank << " on lane " << lane << " has waited for its last frame for over "
+                   << age.count() << " s: it is dropped, and the worker sends it again";
+      if (place.held != nullptr) place.held->Drop();
+      place.EndHold();
+      place.Fence();
+    }
+  }
+}
+
 ps::ServerState HostedJob::State() {
   ps::ServerState state;
   for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) {

@@ -85,6 +85,8 @@ class HostedJob {
   // The journal tells all that is known of the job again, in so many bytes, and gives up what it told before. Durable
   // jobs only.
   absl::StatusOr<uint64_t> Retell();
+  // Pushes that have waited so long for their last frame, while the gate is closed. Their workers send them again.
+  void DropHeldPushes(std::chrono::duration<double> age);
   // What belongs to a checkpoint of the tables, while the gate is closed. Durable jobs only.
   ps::ServerState State();
   table::ModelTables tables() const { return tables_->view(); }

@@ -90,6 +90,7 @@ absl::Status Keeper::Save() {
   ps::ServerState state;
   {
     const GateClosed closed(job_.gate());
+    job_.DropHeldPushes(options_.held);
     state = job_.State();
     ASSIGN_OR_RETURN(cut, BeginCut(options));
   }

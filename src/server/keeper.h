@@ -25,6 +25,8 @@ struct KeeperOptions {
   uint64_t log_bytes = uint64_t{4} << 30;  // what the log may come to, about
   size_t chain = 4;                        // checkpoints of one
   uint64_t job_bytes = 1 << 20;            // by which the job's own log may grow before it is told again
+  // How long a push may wait for its last frame: the log cannot be made short behind its first one.
+  std::chrono::duration<double> held{60};
 };
 
 class Keeper {

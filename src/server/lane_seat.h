@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -29,6 +30,7 @@ struct LaneSeat {
   uint64_t open ABSL_GUARDED_BY(mu) = 0;     // the first record of a push that is held until it is whole; 0 = none
   OpenPush* held ABSL_GUARDED_BY(mu) =
       nullptr;  // that push, in the stream that brings it, which clears it when it ends
+  std::chrono::steady_clock::time_point held_since ABSL_GUARDED_BY(mu);  // when its first frame came
   base::DataPosition learnt ABSL_GUARDED_BY(mu);  // batches that the rank has pushed; where workers come back
   uint64_t next_step ABSL_GUARDED_BY(mu) = 0;     // behind its last push
 
@@ -36,6 +38,18 @@ struct LaneSeat {
     base::MutexLock lock(mu);
     return ++streams;
   }
+  // `push` waits for more frames; record `first` of the log is its first one.
+  void Hold(OpenPush& push, uint64_t first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    if (open != first) held_since = std::chrono::steady_clock::now();
+    open = first;
+    held = &push;
+  }
+  void EndHold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    open = 0;
+    held = nullptr;
+  }
+  // No stream that is open now may change tables any more: the worker opens another, and sends again what was not done.
+  void Fence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) { stream = ++streams; }
   bool Did(uint64_t worker_incarnation, uint64_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     return incarnation == worker_incarnation && id <= done;
   }

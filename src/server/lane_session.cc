@@ -217,14 +217,12 @@ LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame, LaneSeat& s
   if (reply.ok() || logged_ || stream_ == seat.stream) {
     if (seat.held != nullptr && seat.held != &push_) seat.held->Drop();
     seat.stream = stream_;
-    seat.open = 0;
-    seat.held = nullptr;
+    if (!reply.ok() || !push_.open() || !Holds(header)) seat.EndHold();
   }
   RETURN_IF_ERROR(base::Failpoint("lane.applied"));
   if (!reply.ok()) return reply;
   if (push_.open() && Holds(header)) {
-    seat.open = push_.part().logged;
-    seat.held = &push_;
+    seat.Hold(push_, push_.part().logged);
     return reply;
   }
   seat.Note(worker_.incarnation, id);
@@ -413,8 +411,7 @@ absl::Status LaneSession::Append(wire::FrameReader& frame) {
   seat.mu.AssertHeld();
   if (!absl::IsResourceExhausted(appended) || seat.held == nullptr || seat.held == &push_) return appended;
   seat.held->Drop();
-  seat.held = nullptr;
-  seat.open = 0;
+  seat.EndHold();
   return push_.Append(frame, origin());
 }
 

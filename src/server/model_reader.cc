@@ -38,7 +38,7 @@ ModelReader::Reply ModelReader::ReadRows(const ps::FrameHeader& header) const {
   const uint64_t first = header.step();
   const uint64_t most =
       std::min<uint64_t>(std::min<uint64_t>(header.count(), wire::kMaxKeysAFrame),
-                         (wire::kMaxFrameBytes - wire::kMaxHeaderBytes) / (sizeof(base::Key) + width * sizeof(float)));
+                         std::max<uint64_t>(1, wire::kMaxPullBytes / (sizeof(base::Key) + width * sizeof(float))));
   std::vector<base::Key> keys;
   std::vector<float> rows;
   if (header.cut() != 0) {

@@ -71,7 +71,7 @@ class PsServer {
   const std::unique_ptr<Journal> journal_;
   PsService service_;
   std::vector<std::string> endpoints_;
-  wire::Connections connections_;
+  wire::Connections connections_{wire::ConnectionLimits::Within(wire::Listener::MostConnections())};
   wire::CallFront front_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;

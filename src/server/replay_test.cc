@@ -70,7 +70,9 @@ class ReplayTest : public testing::Test {
     return workers().Ask(0, lane, header, body + behind);
   }
 
-  absl::Status Save() { return Keeper::Start(job(), *opened_.journal, {}).value()->Save(); }
+  absl::Status Save(const KeeperOptions& options = {}) {
+    return Keeper::Start(job(), *opened_.journal, options).value()->Save();
+  }
 
   table::TestFolder folder_;
   JobSpec spec_;
@@ -161,6 +163,31 @@ TEST_F(ReplayTest, TheNewerOfTwoStreamsTakesOver) {
     if (mode == Mode::kAsync) {
       EXPECT_EQ(job().rows(), 3u);
     }
+    EXPECT_EQ(AfterAKill(), Live());
+    End();
+  }
+}
+
+// The log cannot be made short behind the first frame of a push that waits for its last one.
+TEST_F(ReplayTest, APushThatIsHeldForTooLongIsDroppedAndSentAgain) {
+  for (const bool gone : {false, true}) {
+    SCOPED_TRACE(gone);
+    Start(Mode::kAsync);
+    EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
+    EXPECT_EQ(PushFrame(0, 0, 2, true), 0);
+    if (gone) workers_ = std::make_unique<GoldenWorkers>(job(), 1000);  // the stream ends
+    const auto kept = [&] { return job().State().lanes(0).logged(); };
+    ASSERT_EQ(Save(), absl::OkStatus());
+    EXPECT_EQ(kept(), 0u) << "it may still end";
+    ASSERT_EQ(Save({.held = std::chrono::duration<double>(0)}), absl::OkStatus());
+    EXPECT_EQ(kept(), 2u);
+    if (!gone) {
+      EXPECT_EQ(PushFrame(0, 0, 3, false), static_cast<int>(absl::StatusCode::kUnavailable));
+    }
+    EXPECT_EQ(AfterAKill(), Live());
+    workers().UseStream(1);
+    for (uint32_t part = 1; part <= 3; ++part) EXPECT_EQ(PushFrame(0, 0, part, part < 3), 0);
+    EXPECT_EQ(job().rows(), 3u);
     EXPECT_EQ(AfterAKill(), Live());
     End();
   }

@@ -35,30 +35,31 @@ grpc::Status Full(const char* what) {
 
 int RankOf(const ps::WorkerId& worker) { return static_cast<int>(std::min<uint32_t>(worker.rank(), 1u << 30)); }
 
-// Reads the request, serves it, writes the reply. `worker` is who says that it asks.
+using Message = google::protobuf::MessageLite;
+
+// Reads the request and serves it. `worker` is who says that it asks.
 template <typename Request, typename Reply>
 grpc::Status ServeVerb(RawService& service, grpc::Status (RawService::*verb)(grpc::ServerContext*, Request*, Reply*),
-                       grpc::ServerContext* context, grpc::ByteBuffer* in, grpc::ByteBuffer* out, int* worker) {
+                       grpc::ServerContext* context, grpc::ByteBuffer* in, std::unique_ptr<Message>* out, int* worker) {
   std::remove_const_t<Request> request;
   const bool read = grpc::GenericDeserialize<grpc::ProtoBufferReader, decltype(request)>(in, &request).ok();
   in->Clear();  // the verb may wait for long
   if (!read) return {grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"};
   if constexpr (requires { request.worker().rank(); }) *worker = RankOf(request.worker());
-  Reply reply;
-  grpc::Status status = (service.*verb)(context, &request, &reply);
-  if (!status.ok()) return status;
-  bool own = false;
-  return grpc::GenericSerialize<grpc::ProtoBufferWriter, Reply>(reply, out, &own);
+  auto reply = std::make_unique<Reply>();
+  grpc::Status status = (service.*verb)(context, &request, reply.get());
+  *out = std::move(reply);
+  return status;
 }
 
-using Server = grpc::Status (*)(RawService&, grpc::ServerContext*, grpc::ByteBuffer*, grpc::ByteBuffer*, int*);
+using Server = grpc::Status (*)(RawService&, grpc::ServerContext*, grpc::ByteBuffer*, std::unique_ptr<Message>*, int*);
 template <auto verb>
-grpc::Status ServeAs(RawService& service, grpc::ServerContext* context, grpc::ByteBuffer* in, grpc::ByteBuffer* out,
-                     int* worker) {
+grpc::Status ServeAs(RawService& service, grpc::ServerContext* context, grpc::ByteBuffer* in,
+                     std::unique_ptr<Message>* out, int* worker) {
   return ServeVerb(service, verb, context, in, out, worker);
 }
 
-constexpr size_t kLargeRequest = 36 << 20, kSmallRequest = 128 << 10;
+constexpr size_t kLargeRequest = 36 << 20, kSmallRequest = 128 << 10, kLargeReply = 64 << 10;
 // HealthCheckResponse{status: SERVING}.
 grpc::ByteBuffer Serving() {
   const grpc::Slice bytes("\x08\x01", 2);
@@ -108,6 +109,8 @@ class CallFront::ControlCall {
     front.generic_.RequestCall(&context_, &stream_, front.queue_.get(), front.queue_.get(), &step_);
   }
   ~ControlCall() {
+    if (counted_) front_.connections_.EndCall(*connection_);
+    if (replying_ > 0) front_.connections_.EndReply(*connection_, replying_);
     base::MutexLock lock(front_.mu_);
     if (--front_.calls_ == 0) front_.changed_.NotifyAll();
   }
@@ -166,6 +169,7 @@ class CallFront::ControlCall {
   void Begin() {
     connection_ = front_.ConnectionOf(context_);
     if (connection_ == nullptr) return Refuse(grpc::Status::CANCELLED);  // it was closed
+    counted_ = front_.connections_.BeginCall(*connection_);
     const std::string& path = context_.method();
     verb_ = Verb::At(path);
     if (verb_ != nullptr) {
@@ -199,12 +203,25 @@ class CallFront::ControlCall {
   // In a thread of the verb's. The front's thread answers: gRPC's operations belong to one thread.
   void Serve() {
     int worker = Connection::kUnnamed;
-    served_ = verb_->serve(front_.service_, &context_, &request_, &reply_, &worker);
+    std::unique_ptr<Message> reply;
+    served_ = verb_->serve(front_.service_, &context_, &request_, &reply, &worker);
     connection_->Served();
     if (served_.ok() && verb_->proof != Verb::Proof::kNone)
       front_.connections_.Join(*connection_, verb_->proof == Verb::Proof::kWorker ? worker : Connection::kUnnamed);
+    if (served_.ok()) served_ = Pack(*reply);
     state_ = State::kServed;
     wake_.Set(front_.queue_.get(), std::chrono::system_clock::now(), &step_);
+  }
+
+  grpc::Status Pack(const Message& reply) {
+    const size_t bytes = reply.ByteSizeLong();
+    if (bytes > kLargeReply) {
+      if (!front_.connections_.BeginReply(*connection_, bytes))
+        return {grpc::StatusCode::RESOURCE_EXHAUSTED, "earlier replies on this connection have not been read"};
+      replying_ = bytes;
+    }
+    bool own = false;
+    return grpc::GenericSerialize<grpc::ProtoBufferWriter, Message>(reply, &reply_, &own);
   }
 
   void Reply(const grpc::ByteBuffer& reply) {
@@ -225,6 +242,8 @@ class CallFront::ControlCall {
   Over over_{*this};
   std::atomic<State> state_{State::kAwaited};
   bool finished_ = false, over_came_ = false;
+  bool counted_ = false;                    // as a stranger's call
+  uint64_t replying_ = 0;                   // bytes of a large reply that has not left
   const Verb* verb_ = nullptr;              // null: the health service
   std::shared_ptr<Connection> connection_;  // null: it was closed
   std::chrono::steady_clock::time_point since_;

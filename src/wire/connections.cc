@@ -19,9 +19,9 @@ namespace {
 
 constexpr uint64_t kBytesACall = 4 << 10;  // of a stranger that asks for the status or the health again and again
 constexpr int kStrangerBuffer = 16 << 10, kMemberBuffer = 128 << 10, kLargeBuffer = 4 << 20;  // the kernel doubles them
-constexpr std::chrono::milliseconds kConnectionsLook(10);
+constexpr std::chrono::milliseconds kConnectionsLook(10), kGrowingLook(2);
 constexpr std::chrono::milliseconds kMemberLook(250);
-constexpr uint64_t kGrown = uint64_t{8} << 20;   // memory, since the workers' connections were looked at
+constexpr uint64_t kGrown = uint64_t{4} << 20;   // memory, since the workers' connections were looked at
 constexpr uint64_t kLittle = uint64_t{4} << 20;  // that a lane may hold uncounted
 // What HTTP/2 and TLS add to a message: a part of it, and some bytes. Less than it is where several streams share a
 // connection: none of them pays for what another one holds.
@@ -116,9 +116,84 @@ void Connections::Join(Connection& connection, int worker, int lanes) {
   if (worker != unnamed) connection.worker_.compare_exchange_strong(unnamed, worker, std::memory_order_relaxed);
   for (int most = lanes_; lanes > most && !lanes_.compare_exchange_weak(most, lanes);) {
   }
-  if (connection.member_.exchange(true, std::memory_order_relaxed)) return;
-  Grow(connection);
-  if (connection.reading_.load(std::memory_order_relaxed) == 0) Settle(connection);
+  const bool joined = !connection.member_.exchange(true, std::memory_order_relaxed);
+  if (joined) {
+    Grow(connection);
+    if (connection.reading_.load(std::memory_order_relaxed) == 0) Settle(connection);
+  }
+  if (!joined && (worker == Connection::kUnnamed || unnamed != Connection::kUnnamed)) return;
+  base::MutexLock lock(mu_);
+  CloseSpareLocked(connection.worker_.load(std::memory_order_relaxed));
+}
+
+void Connections::CloseSpareLocked(int worker) {
+  const size_t most = worker == Connection::kUnnamed
+                          ? limits_.unnamed_connections
+                          : limits_.worker_connections + limits_.lane_connections * static_cast<size_t>(lanes_.load());
+  const Connection* spare = nullptr;
+  size_t mine = 0;
+  const auto rank = [](const Connection& connection) {
+    return std::pair(connection.reading_.load(std::memory_order_relaxed) > 0, connection.since_);
+  };
+  for (const auto& [peer, connection] : connections_) {
+    if (connection->kind() == Connection::Kind::kStranger || connection->worker_ != worker) continue;
+    ++mine;
+    if (spare == nullptr || rank(*connection) < rank(*spare)) spare = connection.get();
+  }
+  if (mine > most) CloseLocked(*spare, "its worker has too many connections");
+}
+
+bool Connections::BeginCall(Connection& connection) {
+  if (connection.kind() == Connection::Kind::kMember) return false;
+  const int calls = connection.calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const int all = strangers_calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (calls <= limits_.stranger_calls && all <= limits_.strangers_calls) return true;
+  base::MutexLock lock(mu_);
+  // Calls of connections that have been closed are not over yet: they do not count.
+  const Connection* largest = nullptr;
+  int listed = 0;
+  for (const auto& [peer, other] : connections_) {
+    const int theirs = other->calls_.load(std::memory_order_relaxed);
+    listed += theirs;
+    if (largest == nullptr || theirs > largest->calls_) largest = other.get();
+    if (other.get() == &connection && calls > limits_.stranger_calls) {
+      CloseLocked(connection, "it has too many calls at once");
+      return true;
+    }
+  }
+  if (listed > limits_.strangers_calls) CloseLocked(*largest, "strangers have too many calls at once");
+  return true;
+}
+
+void Connections::EndCall(Connection& connection) {
+  connection.calls_.fetch_sub(1, std::memory_order_relaxed);
+  strangers_calls_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// A connection that broke may still have replies to a call that the worker repeats: those are given up.
+bool Connections::BeginReply(Connection& connection, uint64_t bytes) {
+  base::MutexLock lock(mu_);
+  if (connection.reply_bytes_ > 0 && connection.reply_bytes_ + bytes > limits_.reply_bytes) return false;
+  connection.reply_bytes_ += bytes;
+  const int worker = connection.worker_.load(std::memory_order_relaxed);
+  List others;
+  uint64_t sum = connection.reply_bytes_;
+  for (const auto& [peer, other] : connections_) {
+    if (other.get() == &connection || other->worker_ != worker || other->reply_bytes_ == 0) continue;
+    sum += other->reply_bytes_;
+    others.push_back(other);
+  }
+  std::sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a->since_ < b->since_; });
+  for (size_t i = 0; i < others.size() && sum > limits_.reply_bytes; ++i) {
+    sum -= others[i]->reply_bytes_;
+    CloseLocked(*others[i], "its worker does not read its replies");
+  }
+  return true;
+}
+
+void Connections::EndReply(Connection& connection, uint64_t bytes) {
+  base::MutexLock lock(mu_);
+  connection.reply_bytes_ -= bytes;
 }
 
 void Connections::EndRead(Connection& connection) {
@@ -188,7 +263,9 @@ void Connections::CloseLocked(const Connection& connection, const char* why) {
 bool Connections::MembersDueLocked(std::chrono::steady_clock::time_point now) {
   const uint64_t resident = resident_();
   resident_then_ = std::min(resident_then_, resident);
-  if (now < members_next_ && resident - resident_then_ < kGrown) return false;
+  const bool grown = resident - resident_then_ >= kGrown;
+  if (now < members_next_ && !grown) return false;
+  if (grown) next_ = now + kGrowingLook;
   members_next_ = now + kMemberLook;
   resident_then_ = resident;
   return true;
@@ -256,7 +333,7 @@ std::optional<std::chrono::milliseconds> Connections::Look(std::chrono::steady_c
   for (const auto& connection : greedy) CloseLocked(*connection, "it sent too much that is no call of a worker");
   for (const auto& connection : holding)
     CloseLocked(*connection, "its worker sent too much of messages that do not end");
-  if (!connections_.empty()) return kConnectionsLook;
+  if (!connections_.empty()) return std::chrono::ceil<std::chrono::milliseconds>(next_ - now);
   return std::nullopt;
 }
 

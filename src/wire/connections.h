@@ -1,7 +1,7 @@
 // The connections of a server, and what each of them has done. A stranger, on whose connection no worker of the job has
 // been heard yet, may send a few bytes, there are so many strangers and no more, and a connection whose calls are
-// refused or cancelled again and again is closed. A worker's connections together hold so many bytes of messages that
-// are not whole, and no more. gRPC 1.51 knows none of these limits.
+// refused or cancelled again and again is closed. A worker has so many connections, which together hold so many bytes
+// of messages that are not whole, and of replies that it has not read. gRPC 1.51 knows none of these limits.
 // Thread-safety: all methods are concurrent.
 // Invariant: a descriptor belongs to gRPC, which may close it at any time. It is used only through a copy whose peer
 // has been compared, so that no other connection is ever closed. A stranger's socket receives little at a time, so that
@@ -10,6 +10,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -39,8 +40,26 @@ struct ConnectionLimits {
   uint64_t worker_bytes = uint64_t{72} << 20;
   uint64_t lane_bytes = uint64_t{20} << 20;
   uint64_t unnamed_bytes = uint64_t{36} << 20;  // of all that have a token, and have not said whose they are
-  int strikes = 100;                            // calls that were refused, or cancelled before they were served
-  std::chrono::seconds window{10};              // within which
+  // Calls of strangers that are not over, because they are served or because the peer does not read the reply:
+  int stranger_calls = 16;     // on a connection; one with more is closed
+  int strangers_calls = 1024;  // on all of them; over it the connection with most of them is closed
+  // Connections of a worker: calls and one that comes back; and for every sparse lane. Over it one without a call or
+  // lane is closed, the oldest first.
+  size_t worker_connections = 16, lane_connections = 4;
+  size_t unnamed_connections = 1024;  // that have a token, and have not said whose they are
+  // Replies to a worker's calls that it has not read. Over it another of its connections that has some is closed.
+  uint64_t reply_bytes = uint64_t{64} << 20;
+  int strikes = 100;                // calls that were refused, or cancelled before they were served
+  std::chrono::seconds window{10};  // within which
+
+  // For a process that has so many descriptors for connections: strangers and unnamed ones leave room for workers.
+  static ConnectionLimits Within(int descriptors) {
+    ConnectionLimits limits;
+    const auto most = static_cast<size_t>(descriptors);
+    limits.strangers = std::min(limits.strangers, most / 4);
+    limits.unnamed_connections = std::min(limits.unnamed_connections, most / 4);
+    return limits;
+  }
 };
 
 class Connection {
@@ -72,6 +91,7 @@ class Connection {
   std::atomic<int> requests_{0};
   std::atomic<bool> grown_{false};  // its buffer
   std::atomic<int> reading_{0};     // calls and lanes whose messages are read
+  std::atomic<int> calls_{0};       // that began while it was a stranger's, and are not over
   std::atomic<uint64_t> served_{0}, messages_{0}, message_bytes_{0};
   std::atomic<bool> member_{false};
   std::atomic<int> worker_{kUnnamed};
@@ -81,7 +101,8 @@ class Connection {
   std::chrono::steady_clock::time_point since_;
   uint64_t bytes_ = 0;                                   // received, as of the last look
   uint64_t messages_then_ = 0, message_bytes_then_ = 0;  // as of the last look
-  uint64_t base_ = 0;  // of a member: the bytes of these that belong to messages that were read, about
+  uint64_t base_ = 0;         // of a member: the bytes of these that belong to messages that were read, about
+  uint64_t reply_bytes_ = 0;  // that the peer has not read
   int strikes_ = 0;
   std::chrono::steady_clock::time_point struck_;  // when the window began
 };
@@ -104,6 +125,14 @@ class Connections {
   void EndRead(Connection& connection);
   // A request of it is read that may be large; EndRequest follows.
   void BeginRequest(Connection& connection);
+  // A call of it has begun: whether it is a stranger's. EndCall follows for such a call, when it is over. Closes the
+  // connection, or the one with most calls, at the limit.
+  bool BeginCall(Connection& connection);
+  void EndCall(Connection& connection);
+  // A call of it is about to get a reply of so many bytes; EndReply follows. False if too many on the same connection
+  // have not been read.
+  bool BeginReply(Connection& connection, uint64_t bytes);
+  void EndReply(Connection& connection, uint64_t bytes);
   // A call of it was refused, or cancelled before it was served. Closes the connection at the limit.
   void Strike(const Connection& connection);
 
@@ -121,6 +150,8 @@ class Connections {
   // Its socket may receive as much at a time as the kernel likes.
   void Grow(Connection& connection);
   void CloseLocked(const Connection& connection, const char* why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A connection of `worker` if it has too many: one without a call or lane before the others, the oldest first.
+  void CloseSpareLocked(int worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   using List = std::vector<std::shared_ptr<Connection>>;
   // Whether it is time to look at the workers' connections.
   bool MembersDueLocked(std::chrono::steady_clock::time_point now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -133,10 +164,11 @@ class Connections {
 
   const ConnectionLimits limits_;
   const std::function<uint64_t()> resident_;
-  std::atomic<int> lanes_{2};  // sparse ones of a worker
+  std::atomic<int> lanes_{2};            // sparse ones of a worker
+  std::atomic<int> strangers_calls_{0};  // the sum of calls_
   mutable base::Mutex mu_;
   Map connections_ ABSL_GUARDED_BY(mu_);
-  std::chrono::steady_clock::time_point next_ ABSL_GUARDED_BY(mu_);          // when strangers are looked at
+  std::chrono::steady_clock::time_point next_ ABSL_GUARDED_BY(mu_);          // when to look again
   std::chrono::steady_clock::time_point members_next_ ABSL_GUARDED_BY(mu_);  // and the others
   uint64_t resident_then_ ABSL_GUARDED_BY(mu_) = 0;  // when these were looked at, or less meanwhile
   std::chrono::steady_clock::time_point quiet_until_ ABSL_GUARDED_BY(mu_);

@@ -298,6 +298,91 @@ TEST(Connections, OneThatIsGoneIsForgotten) {
   EXPECT_TRUE(other.open());
 }
 
+TEST(Connections, AStrangerHasFewCallsAtOnceAndAWorkerMore) {
+  Connections connections({.stranger_calls = 2});
+  Pair stranger, worker;
+  for (const Pair* pair : {&stranger, &worker}) ASSERT_TRUE(connections.Add(pair->server));
+  const auto bad = connections.Find(stranger.peer()), good = connections.Find(worker.peer());
+  connections.Join(*good);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(connections.BeginCall(*good)) << "it is not counted";
+  for (int i = 0; i < 9; ++i) {  // one after the other
+    EXPECT_TRUE(connections.BeginCall(*bad));
+    connections.EndCall(*bad);
+  }
+  EXPECT_TRUE(connections.BeginCall(*bad));
+  EXPECT_TRUE(connections.BeginCall(*bad));
+  EXPECT_TRUE(stranger.open());
+  EXPECT_TRUE(connections.BeginCall(*bad));
+  EXPECT_FALSE(stranger.open());
+  EXPECT_TRUE(worker.open());
+}
+
+TEST(Connections, StrangersTogetherHaveSoManyCallsAtOnce) {
+  Connections connections({.strangers_calls = 4});
+  Pair one, many, another;
+  for (const Pair* pair : {&one, &many, &another}) ASSERT_TRUE(connections.Add(pair->server));
+  const auto first = connections.Find(one.peer()), second = connections.Find(many.peer());
+  connections.BeginCall(*first);
+  for (int i = 0; i < 4; ++i) connections.BeginCall(*second);
+  EXPECT_TRUE(one.open());
+  EXPECT_FALSE(many.open()) << "it has most of them";
+  // Its calls are not over yet, and do not count any more.
+  for (int i = 0; i < 3; ++i) connections.BeginCall(*connections.Find(another.peer()));
+  EXPECT_TRUE(one.open());
+  EXPECT_TRUE(another.open());
+}
+
+TEST(Connections, AWorkerHasSoManyConnections) {
+  Connections connections({.worker_connections = 1, .lane_connections = 1, .unnamed_connections = 2});
+  std::list<Pair> pairs(5);  // two lanes and one more: three
+  for (const Pair& pair : pairs) ASSERT_TRUE(connections.Add(pair.server));
+  std::vector<std::shared_ptr<Connection>> mine;
+  for (const Pair& pair : pairs) mine.push_back(connections.Find(pair.peer()));
+  connections.BeginRead(*mine[0]);  // a lane, or a call
+  for (int i = 0; i < 3; ++i) connections.Join(*mine[static_cast<size_t>(i)], 0, 2);
+  connections.Join(*mine[3], 1, 2);
+  for (const Pair& pair : pairs) EXPECT_TRUE(pair.open());
+  connections.Join(*mine[4], 0, 2);
+  const bool open[] = {true, false, true, true, true};
+  auto expected = std::begin(open);
+  for (const Pair& pair : pairs) EXPECT_EQ(pair.open(), *expected++);
+
+  std::list<Pair> unnamed(3);
+  for (const Pair& pair : unnamed) {
+    ASSERT_TRUE(connections.Add(pair.server));
+    connections.Join(*connections.Find(pair.peer()));
+  }
+  EXPECT_FALSE(unnamed.front().open());
+  EXPECT_TRUE(unnamed.back().open());
+}
+
+TEST(Connections, RepliesThatAWorkerDoesNotReadAreBounded) {
+  Connections connections({.reply_bytes = 100});
+  Pair old, other, now;
+  for (const Pair* pair : {&old, &other, &now}) ASSERT_TRUE(connections.Add(pair->server));
+  const auto first = connections.Find(old.peer()), second = connections.Find(other.peer()),
+             third = connections.Find(now.peer());
+  connections.Join(*first, 0);
+  connections.Join(*second, 1);
+  connections.Join(*third, 0);
+  EXPECT_TRUE(connections.BeginReply(*first, 150)) << "one is always allowed";
+  EXPECT_FALSE(connections.BeginReply(*first, 1)) << "the peer has not read the one before";
+  connections.EndReply(*first, 150);
+  EXPECT_TRUE(connections.BeginReply(*first, 60));
+  EXPECT_TRUE(connections.BeginReply(*second, 60)) << "another worker";
+  EXPECT_TRUE(connections.BeginReply(*third, 60)) << "the worker asks again";
+  EXPECT_FALSE(old.open());
+  EXPECT_TRUE(other.open());
+  EXPECT_TRUE(now.open());
+}
+
+TEST(Connections, FewDescriptorsLeaveRoomForWorkers) {
+  const ConnectionLimits limits = ConnectionLimits::Within(60);
+  EXPECT_EQ(limits.strangers, 15u);
+  EXPECT_EQ(limits.unnamed_connections, 15u);
+  EXPECT_EQ(ConnectionLimits::Within(1 << 20).strangers, ConnectionLimits().strangers);
+}
+
 TEST(Connections, FewLanesOfAConnectionAreGreetedAtOnce) {
   Connection connection;
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(connection.MayGreet());

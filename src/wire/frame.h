@@ -18,7 +18,8 @@ namespace regatta::wire {
 
 inline constexpr uint32_t kProtocolVersion = 4;
 inline constexpr size_t kMaxFrameBytes = 64 << 20;
-inline constexpr size_t kMaxPullBytes = 20 << 20;  // rows of a reply; workers ask for 16 MiB at a time
+// Rows of a reply. A worker that reads no replies makes the server hold this much on each of its streams.
+inline constexpr size_t kMaxPullBytes = 8 << 20;
 inline constexpr uint32_t kMaxKeysAFrame = 1'000'000;
 inline constexpr uint64_t kMaxKeysAPush = 16'000'000;         // of all its frames
 inline constexpr uint64_t kMaxPushBytes = uint64_t{1} << 30;  // keys and rows of all its frames, in memory

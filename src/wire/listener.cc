@@ -8,9 +8,12 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "cluster/endpoint.h"
@@ -22,6 +25,8 @@ constexpr int kBacklog = 4096;
 constexpr int kAcceptedAtOnce = 16;              // of a socket
 constexpr int kBusyMillis = 2, kBusyLooks = 10;  // then one is accepted nevertheless
 constexpr std::chrono::milliseconds kPause(20);  // when there is no descriptor left
+constexpr rlim_t kOwnFiles = 128;                // descriptors, or a quarter of all if that is less
+constexpr std::chrono::seconds kFlooded(2);      // since a connection was closed by a limit
 constexpr int kSilenceMillis = 20'000;           // of a peer that does not acknowledge what it was sent
 
 struct AddressList {
@@ -134,8 +139,21 @@ void Listener::Stop() {
   sockets_.clear();
 }
 
+int Listener::MostConnections() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::numeric_limits<int>::max();
+  return static_cast<int>(
+      std::min<rlim_t>(limit.rlim_cur - std::min(kOwnFiles, limit.rlim_cur / 4), std::numeric_limits<int>::max()));
+}
+
 bool Listener::AcceptOne(int socket) {
   const int fd = accept4(socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd >= most_) {  // the lowest number that is free
+    close(fd);
+    LOG_EVERY_N(WARNING, 500) << "closed a new connection: the limit of open files is near; raise it (ulimit -n)";
+    std::this_thread::sleep_for(kPause);
+    return false;
+  }
   if (fd < 0) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       LOG_EVERY_N(WARNING, 500) << "cannot accept a connection: " << strerror(errno)
@@ -158,12 +176,18 @@ bool Listener::AcceptOne(int socket) {
 }
 
 void Listener::Watch() {
+  uint64_t closed = 0;
+  std::chrono::steady_clock::time_point flooded_until;
   base::MutexLock lock(mu_);
   while (!stopping_) {
     const uint64_t added = added_;
     mu_.unlock();
     const auto next = connections_.Look();
-    freed_.Look(base::ResidentBytes());
+    const auto now = std::chrono::steady_clock::now();
+    if (connections_.closed() != closed) flooded_until = now + kFlooded;
+    closed = connections_.closed();
+    freed_.Look(base::ResidentBytes(), now,
+                now < flooded_until ? base::FreedMemory::Keeps::kNothing : base::FreedMemory::Keeps::kWorkingSet);
     mu_.lock();
     if (next.has_value())
       changed_.WaitFor(mu_, *next);

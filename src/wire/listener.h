@@ -1,7 +1,8 @@
 // The sockets that a server listens on, the thread that accepts connections and the one that watches them
 // (connections.h), and the memory of the process: gRPC may read a connection in the thread that hands it over, for as
 // long as the peer sends. gRPC's own listener stops for good when the process has no descriptor left; this one waits
-// until there is one again. Thread-safety: Bind, Start and Stop belong to the owner.
+// until there is one again, and leaves some for the files that the process opens itself. Thread-safety: Bind, Start and
+// Stop belong to the owner.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,8 @@ namespace regatta::wire {
 
 class Listener {
  public:
-  explicit Listener(Connections& connections) : connections_(connections) {}
+  // Descriptors below `most` are for connections; the rest of the process's limit is for files of its own.
+  explicit Listener(Connections& connections, int most = MostConnections()) : connections_(connections), most_(most) {}
   ~Listener() { Stop(); }
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -29,6 +31,8 @@ class Listener {
   // From now on every connection is handed to `accepted`, which owns the descriptor; fewer of them while `busy`. In a
   // thread of its own.
   absl::Status Start(std::function<void(int fd)> accepted, std::function<bool()> busy);
+  // Of the process's limit of descriptors, as it is now.
+  static int MostConnections();
   // Accepts no more, and closes the sockets.
   void Stop();
 
@@ -39,6 +43,7 @@ class Listener {
   bool AcceptOne(int socket);
 
   Connections& connections_;
+  const int most_;
   std::function<void(int fd)> accepted_;
   std::function<bool()> busy_;
   std::vector<int> sockets_;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -73,6 +74,21 @@ TEST_F(ListenerTest, EveryConnectionIsHandedOver) {
   EXPECT_TRUE(Await(peers.size()));
   EXPECT_EQ(connections_.size(), peers.size());
   for (const int peer : peers) close(peer);
+}
+
+// A server opens files of its own: logs, saves, /proc.
+TEST_F(ListenerTest, AConnectionThatWouldTakeTheLastDescriptorsIsClosed) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_LT(static_cast<rlim_t>(Listener::MostConnections()), limit.rlim_cur);
+  Listener none(connections_, 0);
+  port_ = none.Bind("127.0.0.1:0").value();
+  ASSERT_TRUE(none.Start([](int) { ADD_FAILURE() << "handed over"; }, [] { return false; }).ok());
+  const int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  Connect(peer);
+  char byte = 0;
+  EXPECT_LE(recv(peer, &byte, 1, 0), 0) << "it is closed";
+  close(peer);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 A stranger's attack comes with TLS by the job's certificate and without a token; a worker's with its token.
 """
 import functools
+import resource
 import socket
 import ssl
 import struct
@@ -218,14 +219,16 @@ def status_calls(target):
     target.again(flood)
 
 
+NO_WINDOW = http2_frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0))  # SETTINGS_INITIAL_WINDOW_SIZE: no reply can leave
+
+
 def unread_replies(target):
-    """calls of the health service whose answers cannot leave (a window of 0), 60 on each of 500 connections"""
-    no_window = http2_frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0))  # SETTINGS_INITIAL_WINDOW_SIZE
+    """calls of the health service whose replies cannot leave, 60 on each of 500 connections"""
     held, end = [], time.monotonic() + target.seconds
     while time.monotonic() < end:
         try:
             http2 = Http2(target.endpoint, target.stranger)
-            http2.send(no_window)
+            http2.send(NO_WINDOW)
             for _ in range(60):
                 http2.write(http2.open(HEALTH), grpc_message(b""), end=True)
             held.append(http2)
@@ -429,6 +432,67 @@ def held_pushes(target):
     target.again(flood)
 
 
+def worker_connections(target):
+    """ever more connections of one worker, up to 3500, each with a heartbeat"""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    held, end = [], time.monotonic() + target.seconds
+    while time.monotonic() < end:
+        try:
+            held.append(target.member())
+            held[-1].heartbeat()
+        except Gone:
+            pass
+        if len(held) > 3500:
+            held.pop(0).close()
+
+
+def unread_rows(target):
+    """pulls of ever more rows, 8 MB each, down every stream that a worker may have; it reads none of them"""
+    rows, number = 500_000, 1 << 40
+
+    def flood(end):
+        nonlocal number
+        lanes = []
+        for lane, shard in ((0, 0), (1, 512)) * 2:
+            key = struct.pack("<H", first_key(shard))
+            lanes.append((target.member().lane(lane), key * rows, crc32c_repeated(key, rows)))
+            lanes[-1][0].http2.send(NO_WINDOW)
+        while time.monotonic() < end:
+            for lane, body, crc in lanes:
+                number += 1
+                section = message((2, rows), (3, 4), (4, 2))
+                if min(lane.http2.windows[0], lane.http2.windows[lane.stream]) < len(body) + 4096:
+                    lane.http2.drain(0.01)
+                    continue
+                lane.send(message((1, VERBS["PULL"]), (2, number), (8, section)), body, body_crc=crc)
+    target.again(flood)
+
+
+def unread_gathers(target):
+    """the results of all-gathers, 30 MiB each, asked for again and again and not read"""
+    def flood(end):
+        both = [target.member(rank) for rank in (0, 1)]
+        name = f"large {time.monotonic()}"
+        for worker, payload in zip(both, (bytes(30 << 20), b"")):
+            stream = worker.control.open(SERVICE + "Gather")
+            worker.control.write(stream, grpc_message(worker.gather_request(name, payload)), end=True)
+        held = []
+        while time.monotonic() < end:
+            try:
+                worker = target.member()
+                worker.control.send(NO_WINDOW)
+                for _ in range(8):
+                    stream = worker.control.open(SERVICE + "Gather")
+                    worker.control.write(stream, grpc_message(worker.gather_request(name, bytes(100))), end=True)
+                held.append(worker)
+            except Gone:
+                pass
+            if len(held) > 100:
+                held.pop(0).close()
+    target.again(flood)
+
+
 def nan_differences(target):
     """ADD_DENSE with NaN, which belongs to geo"""
     bad_frames(target, 2, [("ADD_DENSE", [], struct.pack("<f", float("nan")) * 64)])
@@ -444,11 +508,12 @@ WORKERS = {"gzip_bomb": gzip_bomb, "gzip_lane": gzip_lane, "waiting_calls": wait
            "gather_cancelled": gather_cancelled, "gather_timeout": gather_timeout, "nested_tables": nested_tables,
            "large_tables": large_tables, "displace": displace, "far_steps": far_steps,
            "far_dense_steps": far_dense_steps, "far_begin": far_begin, "nan_differences": nan_differences,
-           "unfinished_frames": unfinished_frames, "unfinished_calls": unfinished_calls, "held_pushes": held_pushes}
+           "unfinished_frames": unfinished_frames, "unfinished_calls": unfinished_calls, "held_pushes": held_pushes,
+           "worker_connections": worker_connections, "unread_rows": unread_rows, "unread_gathers": unread_gathers}
 # What of the job an attack needs; async and no return of workers otherwise.
 NEEDS = (dict.fromkeys(("far_steps", "far_dense_steps", "far_begin"), ("sync",)) |
          {"displace": ("async", "--on_loss", "await"),
           # Every push of the worker itself, whose lanes the attacker uses, drops what is held there.
           "held_pushes": ("async", "--on_loss", "await", "--pause", 1)})
 ATTACKS = STRANGERS | WORKERS
-LEAST = dict.fromkeys(("unfinished_frames", "unfinished_calls", "held_pushes"), 2.0)  # seconds, to send much
+LEAST = dict.fromkeys(("unfinished_frames", "unfinished_calls", "held_pushes", "unread_gathers"), 2.0)  # seconds, to send much
