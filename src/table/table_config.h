@@ -88,6 +88,18 @@ struct ModelConfig {
   std::vector<SparseTableConfig> sparse;
   DenseTableConfig dense;
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
+
+  // The same weights without a state of the optimizer, for who only reads them: Adam keeps two more floats a weight.
+  ModelConfig WeightsOnly() const {
+    ModelConfig config = *this;
+    for (SparseTableConfig& table : config.sparse) {
+      table.rule = {.name = "sgd"};
+      table.schedule = {};
+    }
+    config.dense.rule = {.name = "sgd"};
+    config.dense.schedule = {};
+    return config;
+  }
 };
 
 }  // namespace regatta::table
