@@ -203,8 +203,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   const uint64_t rows = quick ? 2'000'000 : 8'000'000;
-  bool reached = regatta::bench::InferenceMemory(folder, 16, rows / 2, 0.45);
-  reached &= regatta::bench::InferenceMemory(folder, 10, rows / 2, 0.50);
+  bool reached = regatta::bench::InferenceMemory(folder, 16, 1'000'000, 0.45);
+  reached &= regatta::bench::InferenceMemory(folder, 10, 1'000'000, 0.50);
   reached &= regatta::bench::Bench(folder, rows, quick ? 5 : 7).Run();
   std::filesystem::remove_all(folder);
   return reached ? 0 : 1;

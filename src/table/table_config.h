@@ -59,6 +59,7 @@ struct SparseTableConfig {
   ScheduleConfig schedule;
   InitializerConfig init;
   uint64_t seed = 0;
+  bool weights_only = false;  // loaded and read, never trained: it takes less memory. Not saved
   friend bool operator==(const SparseTableConfig&, const SparseTableConfig&) = default;
 };
 
@@ -95,6 +96,7 @@ struct ModelConfig {
     for (SparseTableConfig& table : config.sparse) {
       table.rule = {.name = "sgd"};
       table.schedule = {};
+      table.weights_only = true;
     }
     config.dense.rule = {.name = "sgd"};
     config.dense.schedule = {};
