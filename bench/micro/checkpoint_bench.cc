@@ -1,9 +1,12 @@
 // Saving and loading a table against write() + fsync() and read() of one file with the same bytes.
 // checkpoint_bench [--quick] [folder]: 2M rows × 32 floats (256 MB); without --quick 8M rows. Files are dropped from
-// the page cache before they are read, as after a restart, for thing and bound alike; the warm figures follow.
+// the page cache before they are read, as after a restart, for thing and bound alike; the warm figures follow. Then the
+// memory of a model that is loaded for inference, against the same model with the optimizer's state.
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "base/resident_memory.h"
 #include "bench/measure.h"
 #include "table/checkpoint/checkpoint_reader.h"
 #include "table/checkpoint/checkpoint_writer.h"
@@ -28,11 +32,17 @@ void Must(const absl::Status& status) {
   std::exit(1);
 }
 
-std::unique_ptr<table::SparseTable> MakeTable() {
-  table::SparseTableConfig config;
-  config.name = "embedding";
-  config.dim = 16;
-  config.rule.name = "std_adagrad";
+table::ModelConfig ConfigOf(int dim, const char* rule) {
+  table::ModelConfig config;
+  table::SparseTableConfig& table = config.sparse.emplace_back();
+  table.name = "embedding";
+  table.dim = dim;
+  table.rule.name = rule;
+  return config;
+}
+
+std::unique_ptr<table::SparseTable> MakeTable(const table::ModelConfig& model = ConfigOf(16, "std_adagrad")) {
+  const table::SparseTableConfig& config = model.sparse[0];
   auto table = table::SparseTable::Create(config);
   Must(table.status());
   return *std::move(table);
@@ -130,6 +140,51 @@ class Bench {
   uint64_t bytes_ = 0;
 };
 
+// By what the process grows when it loads the save; in a process of its own, which has nothing to use again.
+double LoadedBytes(const std::string& save, const table::ModelConfig& config, table::LoadKind kind) {
+  int ends[2];
+  if (pipe(ends) != 0) std::exit(1);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto table = MakeTable(config);
+    const uint64_t before = base::ResidentBytes();
+    const auto reader = table::CheckpointReader::Open(save);
+    Must(reader.status());
+    Must(reader->LoadInto(table::ModelTables{{table.get()}, nullptr}, kind));
+    const double grown = static_cast<double>(base::ResidentBytes() - before);
+    _exit(write(ends[1], &grown, sizeof grown) == sizeof grown ? 0 : 1);
+  }
+  double grown = 0;
+  int status = 0;
+  if (child < 0 || read(ends[0], &grown, sizeof grown) != sizeof grown || waitpid(child, &status, 0) != child ||
+      status != 0)
+    std::exit(1);
+  close(ends[0]);
+  close(ends[1]);
+  return grown;
+}
+
+// Over a doubling of the rows: how full the index is depends on their number.
+bool InferenceMemory(const std::string& folder, int dim, uint64_t rows, double bar) {
+  const table::ModelConfig trained = ConfigOf(dim, "adam");
+  const std::string save = absl::StrCat(folder, "/adam", dim);
+  double training = 0, inference = 0;
+  constexpr int kSizes = 4;
+  for (int i = 0; i < kSizes; ++i) {
+    const auto count = static_cast<uint64_t>(static_cast<double>(rows) * std::pow(2, static_cast<double>(i) / kSizes));
+    {
+      const auto table = MakeTable(trained);
+      Fill(*table, count);
+      Must(table::WriteCheckpoint(save, table::ModelView{{table.get()}, nullptr}, {}));
+    }
+    training += LoadedBytes(save, trained, table::LoadKind::kTraining) / static_cast<double>(count) / kSizes;
+    inference +=
+        LoadedBytes(save, trained.WeightsOnly(), table::LoadKind::kInference) / static_cast<double>(count) / kSizes;
+  }
+  return Print({absl::StrCat("inference of an Adam model, dim ", dim, ", memory / with its state"), "bytes a row",
+                inference, training, inference / training, bar, Better::kLower});
+}
+
 }  // namespace
 }  // namespace regatta::bench
 
@@ -147,7 +202,10 @@ int main(int argc, char** argv) {
     std::perror(folder.c_str());
     return 1;
   }
-  const bool reached = regatta::bench::Bench(folder, quick ? 2'000'000 : 8'000'000, quick ? 5 : 7).Run();
+  const uint64_t rows = quick ? 2'000'000 : 8'000'000;
+  bool reached = regatta::bench::InferenceMemory(folder, 16, 1'000'000, 0.45);
+  reached &= regatta::bench::InferenceMemory(folder, 10, 1'000'000, 0.50);
+  reached &= regatta::bench::Bench(folder, rows, quick ? 5 : 7).Run();
   std::filesystem::remove_all(folder);
   return reached ? 0 : 1;
 }

@@ -19,6 +19,7 @@
 #include "table/checkpoint/model_difference.h"
 #include "table/checkpoint/npz_model.h"
 #include "table/checkpoint/save_list.h"
+#include "table/checkpoint/schema_json.h"
 
 namespace regatta::cli {
 namespace {
@@ -78,6 +79,7 @@ absl::StatusOr<int> List(const Arguments& args) {
                         {"current", s.current},
                         {"best", s.best},
                         {"earlier_run", s.earlier_run}});
+    if (s.run.model.has_value()) list.back()["model"] = table::ToJson(*s.run.model);
     const std::string marks =
         absl::StrCat(s.base.empty() ? "" : absl::StrCat(", changes since ", s.base),
                      s.parts == 1 ? "" : absl::StrCat(", in ", s.parts, " parts"), s.current ? ", current" : "",
@@ -91,6 +93,10 @@ absl::StatusOr<int> List(const Arguments& args) {
                             base::Printable(std::string(s.status.message())));
     }
   }
+  if (const auto& model = saves.back().run.model; model.has_value())
+    absl::StrAppendFormat(&text, "model: %s (%s), %d sparse slots, %d dense features\n", base::Printable(model->name),
+                          base::Printable(model->front_end), model->schema.sparse_slots.size(),
+                          model->schema.dense_dim);
   RETURN_IF_ERROR(args.json ? PrintJson(list) : WriteOut(text));
   return 0;
 }

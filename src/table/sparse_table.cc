@@ -131,7 +131,8 @@ absl::StatusOr<std::unique_ptr<SparseTable>> SparseTable::Create(const SparseTab
   if (!accessor.ok()) return base::Annotate(accessor.status(), Named(config));
   const auto schedule = Schedule::Create(config.schedule);
   if (!schedule.ok()) return base::Annotate(schedule.status(), Named(config));
-  auto store = MemoryStore::Create(static_cast<uint64_t>((*accessor)->row_width()) * sizeof(float));
+  auto store = MemoryStore::Create(static_cast<uint64_t>((*accessor)->row_width()) * sizeof(float),
+                                   config.weights_only ? ShardIndex::Growth::kLate : ShardIndex::Growth::kSpread);
   if (!store.ok()) return base::Annotate(store.status(), Named(config));
   return std::unique_ptr<SparseTable>(new SparseTable(config, *std::move(accessor), *schedule, *std::move(store)));
 }

@@ -59,6 +59,7 @@ struct SparseTableConfig {
   ScheduleConfig schedule;
   InitializerConfig init;
   uint64_t seed = 0;
+  bool weights_only = false;  // loaded and read, never trained: it takes less memory. Not saved
   friend bool operator==(const SparseTableConfig&, const SparseTableConfig&) = default;
 };
 
@@ -88,6 +89,19 @@ struct ModelConfig {
   std::vector<SparseTableConfig> sparse;
   DenseTableConfig dense;
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
+
+  // The same weights without a state of the optimizer, for who only reads them: Adam keeps two more floats a weight.
+  ModelConfig WeightsOnly() const {
+    ModelConfig config = *this;
+    for (SparseTableConfig& table : config.sparse) {
+      table.rule = {.name = "sgd"};
+      table.schedule = {};
+      table.weights_only = true;
+    }
+    config.dense.rule = {.name = "sgd"};
+    config.dense.schedule = {};
+    return config;
+  }
 };
 
 }  // namespace regatta::table

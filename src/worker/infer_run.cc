@@ -112,6 +112,12 @@ absl::Status InferRun::InferEpoch(uint64_t epoch, const std::string& save) {
     return base::Annotate(reader.status(), absl::StrCat("the save of epoch ", epoch,
                                                         " (runner.infer_load_path, infer_start_epoch, "
                                                         "infer_end_epoch)"));
+  if (const auto& saved = reader->manifest().run.model; saved.has_value()) {
+    const table::ModelIdentity wanted = job_.identity();
+    RETURN_IF_ERROR(base::Annotate(table::CheckSameModel(*saved, wanted), save));
+    for (const std::string& difference : table::IdentityDifferences(*saved, wanted))
+      LOG(WARNING) << save << " was trained with other settings: " << difference;
+  }
   RETURN_IF_ERROR(reader->LoadInto(job_.embedded().Fillable(), table::LoadKind::kInference));
   std::unique_ptr<PredictionFile> predictions;
   const std::string& path = job_.args.predictions;

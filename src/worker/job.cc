@@ -122,6 +122,15 @@ fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
 
 }  // namespace
 
+table::ModelIdentity Job::identity() const {
+  constexpr std::string_view kPrefix = "hyper_parameters.";
+  table::ModelIdentity identity{"zoo", run.model, {}, SavedSchemaOf(model->spec().schema)};
+  for (const base::ConfigUse& use : config.Effective())
+    if (use.effect != base::ConfigUse::Effect::kNone && use.path.starts_with(kPrefix))
+      identity.hyper_parameters[use.path.substr(kPrefix.size())] = use.json;
+  return identity;
+}
+
 absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, const cluster::ClusterSpec& place) {
   ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
   auto job = std::make_unique<Job>(args, std::move(config));
@@ -134,6 +143,7 @@ absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, cons
   ASSIGN_OR_RETURN(job->table_configs, ConfigureTables(job->model->spec(), job->run, job->config, job->remarks));
   RETURN_IF_ERROR(runner::CheckNoUnknown(job->config, job->remarks));
   RETURN_IF_ERROR(runner::CheckDataIsNamed(job->run.runner, args));
+  if (args.verb == runner::Verb::kInfer) job->table_configs = job->table_configs.WeightsOnly();
   if (!args.trace.empty()) job->tracer = std::make_unique<metrics::Tracer>();
   if (!job->alone()) {
     if (place.threads.has_value() && !job->config.Has("runner.thread_num")) job->run.runner.thread_num = *place.threads;

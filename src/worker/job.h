@@ -16,6 +16,7 @@
 #include "model/model.h"
 #include "runner/run_config.h"
 #include "runner/train_args.h"
+#include "table/checkpoint/model_identity.h"
 #include "table/checkpoint/model_store.h"
 #include "worker/run_metrics.h"
 
@@ -39,6 +40,8 @@ struct Job {
   // The tables of a process that is alone.
   fleet::EmbeddedTables& embedded() const { return *fleet->embedded(); }
   table::ModelStore& store() const { return fleet->model(); }
+  // As saves name the model.
+  table::ModelIdentity identity() const;
 };
 
 // Reads the configuration and builds all of it but the data and the connections. Errors are the user's (exit 2).

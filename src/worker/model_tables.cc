@@ -22,6 +22,10 @@ table::InitializerConfig ToInitializer(const model::Init& init) {
 
 }  // namespace
 
+table::SavedSchema SavedSchemaOf(const data::Schema& schema) {
+  return {schema.label, schema.sparse_slots, schema.dense_slot, schema.dense_dim, schema.value_slot};
+}
+
 absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const runner::OptimizerOptions& optimizer,
                                             uint64_t seed) {
   table::ModelConfig configs;

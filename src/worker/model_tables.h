@@ -7,6 +7,7 @@
 #include "model/spec.h"
 #include "runner/optimizer.h"
 #include "runner/run_config.h"
+#include "table/checkpoint/model_identity.h"
 #include "table/table_config.h"
 
 namespace regatta::worker {
@@ -18,5 +19,8 @@ absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const 
 // The same with what table_parameters says of each table.
 absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const runner::RunConfig& run,
                                                    base::Config& config, runner::Remarks& remarks);
+
+// What a model reads, as saves have it.
+table::SavedSchema SavedSchemaOf(const data::Schema& schema);
 
 }  // namespace regatta::worker

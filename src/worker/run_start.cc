@@ -21,6 +21,8 @@ absl::Status WarmStart(const Job& job, train::Reporter& reporter) {
   const auto load = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(path));
     ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
+    if (const auto& saved = reader.manifest().run.model; saved.has_value())
+      RETURN_IF_ERROR(base::Annotate(table::CheckSameModel(*saved, job.identity()), folder));
     RETURN_IF_ERROR(job.store().LoadFrom(reader, table::LoadKind::kTraining));
     reporter.Note(absl::StrCat("warm start: weights and optimizer state from ", folder, ", ",
                                reader.manifest().TotalRows(), " rows"));

@@ -91,6 +91,7 @@ absl::Status TrainRun::OpenRoot() {
     absl::StrAppend(&text, use.path, "=", use.json, "\n");
   }
   options.config_hash = base::HashBytes(text);
+  options.model = job_.identity();
   options.keep_epochs = static_cast<uint64_t>(job_.run.runner.keep_epochs);
   ASSIGN_OR_RETURN(root_, table::SaveRoot::Open(options));
   return absl::OkStatus();

@@ -77,6 +77,7 @@ absl::Status Training::Save(const std::string& dir) {
   run.epoch = std::max<uint64_t>(epoch(), 1) - 1;
   run.epoch_state = epoch() > 0 ? table::EpochState::kFinished : table::EpochState::kRunning;
   run.step = step();
+  run.model = table::ModelIdentity{"c++", options_.model_name, {}, SavedSchemaOf(model_.spec().schema)};
   return fleet_.SavePersistables(dir, run);
 }
 

@@ -36,6 +36,8 @@ struct TrainingOptions {
   fleet::WorkerOptions worker;  // mode, threads, …; the tables are made of the model
   uint64_t seed = 12345;        // of initial values
 
+  std::string model_name = "model";  // that saves carry
+
   uint64_t print_interval = 100;  // batches between two lines on stdout; 0 = no lines, of epochs neither
   // What shuffling and learning-rate schedules count from; nothing = where the save had come to that the model was
   // loaded from (Fleet::loaded), or 0. Say 0 to begin a schedule anew on loaded weights.

@@ -121,6 +121,18 @@ class BadInputTest(ProgramTest):
         _, err = self.run_regatta(*infer, code=1)
         self.assertIn(data.name, err)
 
+    def test_a_save_of_another_model_is_refused_by_its_name(self):
+        self.make_job()
+        self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1")
+        out, _ = self.run_regatta("checkpoint", "ls", "model")
+        self.assertIn("model: dnn (zoo), 26 sparse slots, 13 dense features", out)
+        infer = ("infer", "-m", "config.yaml", "-o", "runner.test_data_dir=train", "-o", "runner.infer_end_epoch=1")
+        for command in (infer, ("train", "-m", "config.yaml", "--resume")):
+            _, err = self.run_regatta(*command, "-o", "model=deepfm", code=1)
+            self.assertIn("the save holds the model 'dnn' (zoo), and the model 'deepfm' (zoo) is wanted", err)
+        _, err = self.run_regatta(*infer)
+        self.assertNotIn("other settings", err)
+
     def test_a_full_disk_while_saving_loses_nothing(self):
         self.make_job()
         self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1")

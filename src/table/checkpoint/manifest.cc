@@ -375,6 +375,7 @@ std::string FormatManifest(const Manifest& m) {
   std::string text = absl::StrCat("{\"format\": \"", kFormatName, "\", \"version\": ", m.Version());
   if (m.part) absl::StrAppend(&text, ",\n\"part\": ", FormatPart(*m.part));
   if (m.base) absl::StrAppend(&text, ",\n\"base\": ", FormatBase(*m.base));
+  if (m.run.model) absl::StrAppend(&text, ",\n\"model\": ", Text(ToJson(*m.run.model)));
   absl::StrAppend(&text, ",\n\"run\": ", Text(RunJson(m.run)), ",\n\"files\": ", Lines(files),
                   ",\n\"blobs\": ", Lines(blobs), ",\n\"sparse\": [");
   for (size_t i = 0; i < m.sparse.size(); ++i) absl::StrAppend(&text, i ? ",\n" : "\n", FormatSparse(m.sparse[i]));
@@ -396,6 +397,9 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view text, ManifestChecksum c
   }
   ASSIGN_OR_RETURN(const JsonTree* run, RequiredChild(json, "run", "manifest", JsonTree::value_t::object));
   RETURN_IF_ERROR(ParseRun(*run, "run", m.run));
+  if (json.contains("model")) {
+    ASSIGN_OR_RETURN(m.run.model, ModelIdentityFromJson(json["model"], "model"));
+  }
   RETURN_IF_ERROR(ParseFiles(json, m));
   RETURN_IF_ERROR(ParseBlobs(json, m));
   ASSIGN_OR_RETURN(const JsonTree* sparse, RequiredChild(json, "sparse", "manifest", JsonTree::value_t::array));

@@ -83,7 +83,7 @@ struct Manifest {
   std::vector<DataFileEntry> files;
   std::vector<SavedSparse> sparse;
   std::optional<SavedDense> dense;
-  RunState run;  // without its blobs
+  RunState run;  // without its blobs; with the model, where the save says
   std::vector<SavedBlob> blobs;
   std::optional<SavePart> part;  // none: all shards and dense elements
   std::optional<SaveBase> base;  // none: all rows; else those that changed since, and all else

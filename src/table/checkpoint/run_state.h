@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/step.h"
+#include "table/checkpoint/model_identity.h"
 
 namespace regatta::table {
 
@@ -18,6 +20,7 @@ struct RunState {
   uint64_t step = 0;           // steps committed since the run began; the schedule's argument
   uint32_t lane_count = 1;     // fixed per job
   uint64_t settings_hash = 0;  // of all that decides which batch is batch k: seed, batch size, files, split
+  std::optional<ModelIdentity> model = {};        // none: the save does not say
   std::map<std::string, std::string> blobs = {};  // named bytes, e.g. the state of the metrics
 
   uint64_t FinishedEpochs() const { return epoch + (epoch_state == EpochState::kFinished ? 1 : 0); }

@@ -133,12 +133,19 @@ absl::Status SaveRoot::RemoveLeftOvers(const std::string& folder) {
   return absl::OkStatus();
 }
 
+absl::Status SaveRoot::CheckModel(const CheckpointReader& reader) const {
+  const std::optional<ModelIdentity>& saved = reader.manifest().run.model;
+  if (!saved.has_value() || !options_.model.has_value()) return absl::OkStatus();
+  return base::Annotate(CheckSameModel(*saved, *options_.model), reader.folder());
+}
+
 absl::StatusOr<std::optional<SaveRoot::Resumed>> SaveRoot::LoadNewest(ModelStore& model) {
   std::vector<std::string> damage;
   for (size_t i = 0; i < saves_.size(); ++i) {
     const std::string name = saves_[i];
     absl::StatusOr<CheckpointReader> reader = CheckpointReader::Open(FolderOf(name));
     absl::Status status = reader.status();
+    if (status.ok()) status = CheckModel(*reader);
     if (status.ok()) status = model.LoadFrom(*reader, LoadKind::kTraining);
     absl::StatusOr<RunState> run = status.ok() ? reader->ReadRunState() : absl::StatusOr<RunState>(status);
     if (run.ok()) {
@@ -166,6 +173,7 @@ absl::Status SaveRoot::SaveCheckpoint(ModelStore& model, const RunState& run) {
 absl::Status SaveRoot::Commit(const std::string& name, ModelStore& model, const RunState& run) {
   ASSIGN_OR_RETURN(SaveContents contents, model.Contents());
   contents.run = run;
+  contents.run.model = options_.model;
   RETURN_IF_ERROR(WriteCheckpoint(FolderOf(name), contents));
   std::vector<std::string> saves = {name};
   for (const std::string& older : saves_)

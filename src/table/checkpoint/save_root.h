@@ -37,6 +37,7 @@ struct SaveRootOptions {
   uint64_t config_hash = 0;
   uint64_t keep_epochs = 0;                        // 0 = all; the best one is always kept
   std::map<std::string, std::string> config = {};  // key → value as JSON: to tell what changed when a run is resumed
+  std::optional<ModelIdentity> model = {};         // that saves carry; a save of another one is not resumed
 };
 
 class SaveRoot {
@@ -75,6 +76,7 @@ class SaveRoot {
   absl::Status Begin();
   absl::Status BeginAnew();
   absl::Status BeginResume();
+  absl::Status CheckModel(const CheckpointReader& reader) const;
   absl::Status RemoveLeftOvers(const std::string& folder);
   absl::Status Commit(const std::string& name, ModelStore& model, const RunState& run);
   absl::Status Prune();

@@ -9,6 +9,8 @@
 namespace regatta::table {
 namespace {
 
+constexpr size_t kMaxParameters = 4096;  // of a model
+
 constexpr size_t kShown = 64;  // characters of a name that is not known
 
 // The fields of each configuration, once, for writing and for reading.
@@ -187,6 +189,42 @@ absl::StatusOr<ModelConfig> ModelConfigFromJson(const JsonTree& json, const std:
   ASSIGN_OR_RETURN(const JsonTree* dense, RequiredChild(json, "dense", where, JsonTree::value_t::object));
   ASSIGN_OR_RETURN(config.dense, DenseConfigFromJson(*dense, where + ".dense", unknown));
   return config;
+}
+
+Json ToJson(const ModelIdentity& model) {
+  Json parameters = Json::object();
+  for (const auto& [key, value] : model.hyper_parameters) parameters[key] = value;
+  const SavedSchema& schema = model.schema;
+  return Json{{"front_end", model.front_end},
+              {"name", model.name},
+              {"hyper_parameters", parameters},
+              {"schema",
+               {{"label", schema.label},
+                {"sparse_slots", schema.sparse_slots},
+                {"dense_slot", schema.dense_slot},
+                {"dense_dim", schema.dense_dim},
+                {"value_slot", schema.value_slot}}}};
+}
+
+absl::StatusOr<ModelIdentity> ModelIdentityFromJson(const JsonTree& json, const std::string& where) {
+  ModelIdentity model;
+  RETURN_IF_ERROR(RequiredField(json, "front_end", where, model.front_end));
+  RETURN_IF_ERROR(RequiredField(json, "name", where, model.name));
+  ASSIGN_OR_RETURN(const JsonTree* parameters,
+                   RequiredChild(json, "hyper_parameters", where, JsonTree::value_t::object));
+  if (parameters->size() > kMaxParameters)
+    return WrongField(where + ".hyper_parameters", absl::StrCat("at most ", kMaxParameters));
+  for (const auto& [key, value] : parameters->items())
+    RETURN_IF_ERROR(
+        FromJson(value, absl::StrCat(where, ".hyper_parameters.", key), model.hyper_parameters[std::string(key)]));
+  ASSIGN_OR_RETURN(const JsonTree* schema, RequiredChild(json, "schema", where, JsonTree::value_t::object));
+  const std::string at = where + ".schema";
+  RETURN_IF_ERROR(RequiredField(*schema, "label", at, model.schema.label));
+  RETURN_IF_ERROR(RequiredField(*schema, "sparse_slots", at, model.schema.sparse_slots));
+  RETURN_IF_ERROR(RequiredField(*schema, "dense_slot", at, model.schema.dense_slot));
+  RETURN_IF_ERROR(RequiredField(*schema, "dense_dim", at, model.schema.dense_dim));
+  RETURN_IF_ERROR(RequiredField(*schema, "value_slot", at, model.schema.value_slot));
+  return model;
 }
 
 }  // namespace regatta::table

@@ -1,12 +1,14 @@
-// Table configurations as JSON, for the manifest and for what workers and servers agree on. Reading takes what an older
-// version wrote: a missing field keeps its default, a wrong type is an error that names the field. Of a file an unknown
-// field is ignored; of a peer, where a setting that is not obeyed would go unnoticed, it is refused.
+// Table configurations and a model's identity as JSON, for the manifest and for what workers and servers agree on.
+// Reading takes what an older version wrote: a missing field keeps its default, a wrong type is an error that names the
+// field. Of a file an unknown field is ignored; of a peer, where a setting that is not obeyed would go unnoticed, it is
+// refused.
 #pragma once
 
 #include <string>
 
 #include "base/status.h"
 #include "table/checkpoint/json_field.h"
+#include "table/checkpoint/model_identity.h"
 #include "table/table_config.h"
 
 namespace regatta::table {
@@ -14,6 +16,7 @@ namespace regatta::table {
 Json ToJson(const SparseTableConfig& config);
 Json ToJson(const DenseTableConfig& config);
 Json ToJson(const ModelConfig& config);
+Json ToJson(const ModelIdentity& model);
 
 enum class UnknownFields : uint8_t { kIgnore, kRefuse };
 
@@ -24,5 +27,6 @@ absl::StatusOr<DenseTableConfig> DenseConfigFromJson(const JsonTree& json, const
                                                      UnknownFields unknown = UnknownFields::kIgnore);
 absl::StatusOr<ModelConfig> ModelConfigFromJson(const JsonTree& json, const std::string& where,
                                                 UnknownFields unknown = UnknownFields::kIgnore);
+absl::StatusOr<ModelIdentity> ModelIdentityFromJson(const JsonTree& json, const std::string& where);
 
 }  // namespace regatta::table

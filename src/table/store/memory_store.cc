@@ -260,17 +260,18 @@ class MemoryStore::Walker {
   std::array<Block, 3> ring_;
 };
 
-absl::StatusOr<std::unique_ptr<MemoryStore>> MemoryStore::Create(uint64_t row_bytes, uint64_t capacity) {
+absl::StatusOr<std::unique_ptr<MemoryStore>> MemoryStore::Create(uint64_t row_bytes, ShardIndex::Growth growth,
+                                                                 uint64_t capacity) {
   ASSIGN_OR_RETURN(std::unique_ptr<Arena> arena, Arena::Create(capacity));
-  return std::unique_ptr<MemoryStore>(new MemoryStore(std::move(arena), RowSlab::BlockBytes(row_bytes)));
+  return std::unique_ptr<MemoryStore>(new MemoryStore(std::move(arena), RowSlab::BlockBytes(row_bytes), growth));
 }
 
-MemoryStore::MemoryStore(std::unique_ptr<Arena> arena, uint64_t block_bytes)
+MemoryStore::MemoryStore(std::unique_ptr<Arena> arena, uint64_t block_bytes, ShardIndex::Growth growth)
     : arena_(std::move(arena)),
       block_bytes_(block_bytes),
       shards_(new Shard[base::kVirtualShards]),
       cuts_(new CutShard[base::kVirtualShards]) {
-  for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].index.SetShard(s);
+  for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].index.SetShard(s, growth);
 }
 
 absl::Status MemoryStore::Walk(std::span<const base::Key> keys, const WalkOptions& options, RowVisitor& visitor) {

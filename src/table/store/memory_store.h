@@ -66,6 +66,7 @@ class MemoryStore {
  public:
   // Rows of `row_bytes`. `capacity` as Arena::Create takes it.
   static absl::StatusOr<std::unique_ptr<MemoryStore>> Create(uint64_t row_bytes,
+                                                             ShardIndex::Growth growth = ShardIndex::Growth::kSpread,
                                                              uint64_t capacity = Arena::kMaxCapacity);
 
   // Keys come grouped by shard, shards ascending; INVALID_ARGUMENT names the first that is out of order. After an
@@ -152,7 +153,7 @@ class MemoryStore {
   template <Missing kMissing, Marks kMarks>
   class Walker;
 
-  MemoryStore(std::unique_ptr<Arena> arena, uint64_t block_bytes);
+  MemoryStore(std::unique_ptr<Arena> arena, uint64_t block_bytes, ShardIndex::Growth growth);
 
   const float* RowAt(uint32_t handle) const { return reinterpret_cast<const float*>(arena_->At(handle)); }
   absl::Status WalkMarked(std::span<const base::Key> keys, const WalkOptions& options, RowVisitor& visitor);

@@ -100,7 +100,7 @@ TEST(MemoryStore, RowsOfAMultipleOf64BytesBeginOnACacheLine) {
 }
 
 TEST(MemoryStore, AFullStoreSaysSoAndKeepsEveryRowItShowed) {
-  auto store = MemoryStore::Create(512, uint64_t{4} << 20);
+  auto store = MemoryStore::Create(512, ShardIndex::Growth::kSpread, uint64_t{4} << 20);
   ASSERT_TRUE(store.ok());
   const std::vector<base::Key> keys = RandomKeys(30'000, 4);
   Recorder recorder(keys);

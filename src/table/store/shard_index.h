@@ -33,9 +33,10 @@ class ShardIndex {
     uint32_t meta[kSlots];
   };
 
-  // Shards of a table grow at different loads (0.60 … 0.85 by shard), so that a growing table does not rehash all of
-  // its shards within a few batches.
-  void SetShard(uint32_t shard) { load_ = LoadOf(shard); }
+  // Shards of a table that learns grow at different loads (0.60 … 0.85 by shard), so that a growing table does not
+  // rehash all of its shards within a few batches. Those of a table that is loaded and read grow when they are full.
+  enum class Growth : uint8_t { kSpread, kLate };
+  void SetShard(uint32_t shard, Growth growth) { load_ = growth == Growth::kLate ? kLateLoad : LoadOf(shard); }
 
   // Brings the line that a Find of `hash` reads first.
   void Prefetch(uint64_t hash) const {
@@ -136,6 +137,7 @@ class ShardIndex {
 #endif
   }
 
+  static constexpr float kLateLoad = 0.90f;
   static constexpr float LoadOf(uint32_t shard) {
     uint32_t reversed = 0;  // neighbours far apart
     for (int bit = 0; bit < base::kVirtualShardBits; ++bit) reversed = reversed << 1 | ((shard >> bit) & 1);
