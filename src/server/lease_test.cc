@@ -61,7 +61,7 @@ class Sleeper {
   bool ended_ = false;
 };
 
-ps::JournalEntry Met(const std::string& name) {
+ps::JournalEntry MetEntry(const std::string& name) {
   ps::JournalEntry entry;
   entry.mutable_met()->set_name(name);
   return entry;
@@ -195,9 +195,9 @@ TEST(Lease, WhatASleeperWritesIsNeverRead) {
       ps::JournalEntry job;
       job.mutable_job()->set_protocol(1);
       if (!journal.ok() || !(*journal)->Write(job).ok()) return false;
-      if (!(*journal)->Write(Met("before")).ok()) return false;
-      const bool fenced = absl::IsUnavailable((*journal)->Write(Met("asleep")));
-      return fenced && !(*journal)->Write(Met("after")).ok() && !(*journal)->End().ok();
+      if (!(*journal)->Write(MetEntry("before")).ok()) return false;
+      const bool fenced = absl::IsUnavailable((*journal)->Write(MetEntry("asleep")));
+      return fenced && !(*journal)->Write(MetEntry("after")).ok() && !(*journal)->End().ok();
     });
     ASSERT_TRUE(sleeper.Sleeps()) << where;
     std::vector<std::string> expected;
@@ -209,7 +209,7 @@ TEST(Lease, WhatASleeperWritesIsNeverRead) {
         EXPECT_EQ(expected, (std::vector<std::string>{"before", "asleep"})) << "not acknowledged, yet there";
       }
       EXPECT_TRUE(sleeper.Wakes()) << where;
-      ASSERT_EQ((*journal)->Write(Met("successor")), absl::OkStatus());
+      ASSERT_EQ((*journal)->Write(MetEntry("successor")), absl::OkStatus());
       expected.push_back("successor");
     }
     const auto again = Journal::Open(folder.path(), kShort);
