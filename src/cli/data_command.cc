@@ -10,7 +10,7 @@
 
 #include "base/elapsed.h"
 #include "base/printable.h"
-#include "data/dataset_options.h"
+#include "data/dataset_factory.h"
 #include "data/file_list.h"
 #include "data/generator.h"
 #include "data/parser/format.h"
