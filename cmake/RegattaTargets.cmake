@@ -26,12 +26,14 @@ function(regatta_cold target)
   target_compile_options(${target} PRIVATE ${regatta_cold_options})
 endfunction()
 
-# regatta_library(<folder> [TORCH | GRPC] [COLD | COLD_FILES file…] [DEPS folder…] [LIBS external…])
+# regatta_library(<folder> [TORCH | GRPC] [COLD | COLD_FILES file…] [DEPS folder…] [LIBS external…]
+#                 [THREADS test…] [TEST_DEPS folder…])
 # Sources: every *.cc below the folder but *_test.cc, *_fuzz.cc and *_main.cc. Each *_test.cc becomes a ctest of
-# its own name; each *_fuzz.cc a libFuzzer target in the ASan build. COLD: the folder is (regatta_cold); COLD_FILES:
-# these of its files are.
+# its own name (RegattaTests.cmake; THREADS names those that start threads, TEST_DEPS the folders that only tests use);
+# each *_fuzz.cc a libFuzzer target in the ASan build. COLD: the folder is (regatta_cold); COLD_FILES: these of its
+# files are.
 function(regatta_library name)
-  cmake_parse_arguments(ARG "TORCH;GRPC;COLD" "" "COLD_FILES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;GRPC;COLD" "" "COLD_FILES;DEPS;LIBS;THREADS;TEST_DEPS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|main)\\.cc$")
@@ -71,44 +73,16 @@ function(regatta_library name)
   regatta_export(regatta_${name} ${name})
   set(tests ${all})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  foreach(test ${tests})
-    regatta_test(${test} DEPS ${name})
-    get_filename_component(test_name ${test} NAME_WE)
-    if(TARGET ${test_name})
-      regatta_cold(${test_name})
-      if(ARG_TORCH)
-        regatta_use_torch(${test_name})
-        add_dependencies(deliverables ${test_name})
-      else()
-        regatta_use_precompiled(${test_name} test_pch)
-        set_property(TEST ${test_name} PROPERTY LABELS unit)
-      endif()
-    endif()
-  endforeach()
+  if(ARG_TORCH)
+    regatta_tests(${name} TORCH DEPS ${ARG_TEST_DEPS} SOURCES ${tests})
+  else()
+    regatta_tests(${name} DEPS ${ARG_TEST_DEPS} THREADS ${ARG_THREADS} SOURCES ${tests})
+  endif()
   set(fuzzers ${all})
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
   foreach(fuzzer ${fuzzers})
     regatta_fuzzer(${fuzzer} ${name})
   endforeach()
-endfunction()
-
-# regatta_test(<file>_test.cc DEPS folder…): a ctest named after the file.
-function(regatta_test source)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  if(NOT REGATTA_TESTS)
-    return()
-  endif()
-  get_filename_component(test ${source} NAME_WE)
-  set(deps ${ARG_DEPS})
-  list(TRANSFORM deps PREPEND regatta_)
-  add_executable(${test} ${source})
-  target_link_libraries(${test} PRIVATE ${deps} GTest::gtest_main GTest::gtest)
-  target_compile_definitions(${test} PRIVATE REGATTA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
-  set_target_properties(${test} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  add_test(NAME ${test} COMMAND ${test})
-  set_tests_properties(${test} PROPERTIES TIMEOUT 300
-    ENVIRONMENT "REGATTA_BIN=${CMAKE_BINARY_DIR}/bin;REGATTA_SOURCE=${PROJECT_SOURCE_DIR}")
-  regatta_reports(${test})
 endfunction()
 
 # A libFuzzer executable; its corpus is tests/fuzz/corpus/<name>.

@@ -16,6 +16,8 @@ add_compile_options(-Wall -Wextra -Wsuggest-override -Werror -fno-math-errno -ff
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # A hint to vectorise that clang does not follow at -O1 is no fault.
   add_compile_options(-Wno-error=unknown-warning-option -Wno-inconsistent-missing-override -Wno-pass-failed)
+  # What ABSL_GUARDED_BY and friends say is checked.
+  add_compile_options(-Wthread-safety -Werror=thread-safety)
 endif()
 
 # The sanitizer builds use clang, so that one ASan build serves the unit tests and the fuzzers.

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "bench/measure.h"
-#include "data/dataset_options.h"
+#include "data/dataset_factory.h"
 #include "data/generator.h"
 #include "data/parser/slot_text.h"
 #include "data/source/line_source.h"

@@ -97,8 +97,6 @@ std::string Origin::ToString() const {
       return absl::StrCat(name, ":", line);
     case OriginKind::kOverride:
       return "-o";
-    case OriginKind::kFlag:
-      return name;
   }
   return "";
 }
@@ -178,14 +176,6 @@ absl::Status Config::Override(std::string_view assignment) {
   }
   values_[path] = Value{*std::move(node), origin, raw, ""};
   return absl::OkStatus();
-}
-
-void Config::SetFlag(std::string_view path, std::string_view flag, std::string_view value) {
-  Erase(path);
-  YamlNode node;
-  node.kind = YamlNode::Kind::kScalar;
-  node.text = std::string(value);
-  values_[std::string(path)] = Value{std::move(node), Origin{OriginKind::kFlag, std::string(flag), 0}, "", ""};
 }
 
 void Config::Erase(std::string_view path) {

@@ -18,14 +18,14 @@
 
 namespace regatta::base {
 
-enum class OriginKind : uint8_t { kDefault, kFile, kOverride, kFlag };
+enum class OriginKind : uint8_t { kDefault, kFile, kOverride };
 
 struct Origin {
   OriginKind kind = OriginKind::kDefault;
-  std::string name;  // the file, or the flag's name
+  std::string name;  // the file
   int line = 0;
 
-  // "default", "config.yaml:12", "-o", "--flag".
+  // "default", "config.yaml:12", "-o".
   std::string ToString() const;
 };
 
@@ -56,8 +56,6 @@ class Config {
 
   // "key=value" as given to -o. The value is YAML; a later one wins over an earlier one and over the file.
   absl::Status Override(std::string_view assignment);
-  // A value that a flag of its own sets, such as --resume.
-  void SetFlag(std::string_view path, std::string_view flag, std::string_view value);
 
   const std::string& file() const { return file_; }
   // The folder of the file, absolute; relative paths of the configuration start there.

@@ -191,11 +191,9 @@ TEST(Config, AScalarWhereASectionBelongsSaysSo) {
 TEST(Config, EffectiveValuesCarryTheirOrigin) {
   Config c = Make("runner:\n  epochs: '3'\n  idle: [1, 2]\n");
   ASSERT_TRUE(c.Override("runner.name=x").ok());
-  c.SetFlag("runner.resume", "--resume", "true");
   ASSERT_TRUE(c.Int("runner.epochs", 1).ok());
   ASSERT_TRUE(c.Double("runner.rate", 0.1).ok());
   ASSERT_TRUE(c.String("runner.name", "").ok());
-  ASSERT_TRUE(c.Bool("runner.resume", false).ok());
   EXPECT_TRUE(c.Ignore("runner.idle"));
   EXPECT_FALSE(c.Ignore("runner.absent"));
   std::vector<std::string> lines;
@@ -203,7 +201,7 @@ TEST(Config, EffectiveValuesCarryTheirOrigin) {
     lines.push_back(absl::StrCat(use.path, "=", use.json, " ", use.origin.ToString(),
                                  use.effect == ConfigUse::Effect::kNone ? " none" : ""));
   EXPECT_THAT(lines, ElementsAre("runner.epochs=3 jobs/c.yaml:2", "runner.idle=[1, 2] jobs/c.yaml:3 none",
-                                 "runner.name=\"x\" -o", "runner.rate=0.1 default", "runner.resume=true --resume"));
+                                 "runner.name=\"x\" -o", "runner.rate=0.1 default"));
   EXPECT_TRUE(c.CheckAllRead().ok());
 }
 

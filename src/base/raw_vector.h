@@ -1,7 +1,8 @@
-// A vector whose new elements are not cleared: for bytes that are read into it at once.
+// A vector of plain values for what is written over at once: new elements are not cleared, and its memory begins at a
+// cache line, so that rows of 16 floats take one line each instead of two.
 #pragma once
 
-#include <memory>
+#include <cstddef>
 #include <new>
 #include <utility>
 #include <vector>
@@ -9,14 +10,15 @@
 namespace regatta::base {
 
 template <typename T>
-struct RawAllocator : std::allocator<T> {
+struct RawAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
   RawAllocator() = default;
   template <typename U>
   RawAllocator(const RawAllocator<U>&) {}
-  template <typename U>
-  struct rebind {
-    using other = RawAllocator<U>;
-  };
+  T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
+  void deallocate(T* p, size_t) { ::operator delete(p, kLine); }
   template <typename U>
   void construct(U* place) {
     ::new (static_cast<void*>(place)) U;
@@ -25,6 +27,7 @@ struct RawAllocator : std::allocator<T> {
   void construct(U* place, Args&&... args) {
     ::new (static_cast<void*>(place)) U(std::forward<Args>(args)...);
   }
+  friend bool operator==(const RawAllocator&, const RawAllocator&) { return true; }
 };
 
 template <typename T>

@@ -67,11 +67,10 @@ struct TableKeys {
   std::span<const uint32_t> shard_begin;
 };
 
-// What is known of a pass before its first step. An empty `known` means that keys stream in.
+// What is known of a pass before its first step.
 struct PassKeys {
   uint64_t pass = 0;
   StepKind kind = StepKind::kTrain;
-  std::span<const TableKeys> known;
   uint64_t first_step = 0;   // the step of the pass's batch 0
   uint64_t first_batch = 0;  // the first batch that is not learnt yet
   uint64_t window = 0;       // and those behind it that are (DataPosition)

@@ -8,8 +8,9 @@
 #include <memory>
 #include <thread>
 
+#include "base/elapsed.h"
 #include "base/printable.h"
-#include "data/dataset_options.h"
+#include "data/dataset_factory.h"
 #include "data/file_list.h"
 #include "data/generator.h"
 #include "data/parser/format.h"
@@ -19,8 +20,6 @@ namespace regatta::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 int Fail(const absl::Status& status, int exit_code) {
   std::fprintf(stderr, "error: %s\n", base::PrintableLines(std::string(status.message())).c_str());
@@ -59,7 +58,7 @@ int RunGen(GenArguments& arguments) {
   auto result = data::Generate(options, on_terminal ? &ShowProgress : nullptr);
   if (on_terminal) std::fprintf(stderr, "\r\033[K");
   if (!result.ok()) return Fail(result.status(), absl::IsInvalidArgument(result.status()) ? 2 : 1);
-  const double seconds = SecondsSince(start);
+  const double seconds = base::SecondsSince(start);
   PrintCeiling("train", result->train);
   PrintCeiling("test", result->test);
   const double samples = static_cast<double>(options.samples + options.test_samples);
@@ -181,7 +180,7 @@ int RunCheck(CheckArguments& arguments) {
   const data::Progress progress = (*dataset)->progress();
   std::printf("%zu files, %llu good lines, %llu bad lines, %.1f MB in %.2f s\n", options.files.size(),
               static_cast<unsigned long long>(progress.samples), static_cast<unsigned long long>(progress.bad_lines),
-              static_cast<double>(progress.bytes_done) * 1e-6, SecondsSince(start));
+              static_cast<double>(progress.bytes_done) * 1e-6, base::SecondsSince(start));
   if (!status.ok()) return Fail(status, 1);
   if (progress.bad_lines > 0 && !options.quarantine_path.empty())
     std::printf("the bad lines and their reasons: %s\n", options.quarantine_path.c_str());

@@ -2,6 +2,7 @@
 
 #include "launch/launcher.h"
 #include "runner/run_config.h"
+#include "runner/runner_section.h"
 #include "runner/train_args.h"
 
 namespace regatta::cli {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/failpoint.h"
 #include "base/printable.h"
-#include "table/accessor/accessor.h"
+#include "table/accessor/accessor_factory.h"
 #include "table/checkpoint/schema_json.h"
 #include "table/dense_table.h"
 #include "wire/certificate.h"

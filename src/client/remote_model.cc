@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
-#include "table/accessor/accessor.h"
+#include "table/accessor/accessor_factory.h"
 #include "table/checkpoint/schema_difference.h"
 #include "table/dense_table.h"
 #include "table/rule/rule.h"

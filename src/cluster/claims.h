@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "cluster/cluster_spec.h"
 #include "cluster/endpoint.h"
-#include "cluster/environment.h"
+#include "cluster/variable.h"
 
 namespace regatta::cluster {
 

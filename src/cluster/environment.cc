@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "cluster/claims.h"
@@ -176,14 +175,6 @@ absl::StatusOr<bool> ReadSwitch(const Getenv& getenv, const char* name) {
 
 }  // namespace
 
-Getenv ProcessEnvironment() {
-  return [](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    if (value == nullptr) return std::nullopt;
-    return value;
-  };
-}
-
 absl::StatusOr<ClusterSpec> ReadPlace(const Getenv& getenv) {
   ASSIGN_OR_RETURN(const std::vector<Claims> families, SetFamilies(getenv));
   if (families.empty()) return ClusterSpec{};
@@ -275,23 +266,6 @@ absl::StatusOr<std::optional<double>> ReadJobSince(const Getenv& getenv) {
 }
 
 std::string ReadDataDir(const Getenv& getenv) { return ReadText(getenv, kDataDir).value_or(""); }
-
-std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name) {
-  std::optional<std::string> value = getenv(name);
-  if (!value.has_value()) return std::nullopt;
-  absl::StripAsciiWhitespace(&*value);
-  if (value->empty()) return std::nullopt;
-  return value;
-}
-
-absl::StatusOr<int> ReadInt(const Getenv& getenv, const std::string& name, int min, int max, int fallback) {
-  const std::optional<std::string> text = ReadText(getenv, name);
-  if (!text.has_value()) return fallback;
-  int value = 0;
-  if (!absl::SimpleAtoi(*text, &value) || value < min || value > max)
-    return absl::InvalidArgumentError(absl::StrCat(name, "=", *text, ": want a number from ", min, " to ", max));
-  return value;
-}
 
 std::span<const std::string_view> RoleVariables() { return kRoleVariables; }
 

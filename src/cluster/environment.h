@@ -18,7 +18,6 @@
 // environment and belongs to the first lines of main.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,13 +28,9 @@
 #include "cluster/cluster_spec.h"
 #include "cluster/core_dumps.h"
 #include "cluster/endpoint.h"
+#include "cluster/variable.h"
 
 namespace regatta::cluster {
-
-using Getenv = std::function<std::optional<std::string>(const std::string&)>;
-
-// The environment of this process.
-Getenv ProcessEnvironment();
 
 // Every error is the user's (exit 2). It lists every missing name at once, or names the variables and values that are
 // wrong or disagree. `said` is what flags and configuration say; it goes before the environment (ReadAccess).
@@ -79,11 +74,6 @@ absl::StatusOr<double> ReadLease(const Getenv& getenv);
 // and finds that its job has ended since then has nothing to do.
 inline constexpr char kJobSince[] = "REGATTA_JOB_SINCE";
 absl::StatusOr<std::optional<double>> ReadJobSince(const Getenv& getenv);
-
-// A variable without the blanks around it; an empty one is an unset one.
-std::optional<std::string> ReadText(const Getenv& getenv, const std::string& name);
-// An integer variable in [min, max], or `fallback` where it is not set. The error names it.
-absl::StatusOr<int> ReadInt(const Getenv& getenv, const std::string& name, int min, int max, int fallback);
 
 // Every name above that says a role or a place: what a launcher clears before it gives a child its own.
 std::span<const std::string_view> RoleVariables();

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "base/aligned_vector.h"
+#include "base/raw_vector.h"
 #include "client/local_client.h"
 #include "comm/communicator.h"
 
@@ -27,7 +27,7 @@ class Local : public Communicator {
  private:
   // What a thread's step views; reused by its next step.
   struct Slot {
-    std::vector<base::AlignedVector<float>> rows;
+    std::vector<base::RawVector<float>> rows;
     std::vector<base::RowsView<const float>> views;
     std::vector<float> dense;
   };

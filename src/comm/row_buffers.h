@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_vector.h"
+#include "base/raw_vector.h"
 #include "base/step.h"
 #include "client/ps_client.h"
 
@@ -31,7 +31,7 @@ class RowBuffers {
   std::span<const base::RowsView<const float>> views() const { return views_; }
 
  private:
-  std::vector<base::AlignedVector<float>> rows_;
+  std::vector<base::RawVector<float>> rows_;
   std::vector<base::RowsView<float>> out_;
   std::vector<base::RowsView<const float>> views_;
 };

@@ -1,14 +1,13 @@
-// What a dataset reads and how; the factory of datasets.
+// What a dataset reads and how.
+// Thread-safety: a plain value.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/open_file.h"
-#include "base/status.h"
 #include "data/dataset.h"
 
 namespace regatta::data {
@@ -44,7 +43,5 @@ struct DatasetOptions {
   uint64_t piece_bytes = 2 << 20;    // of a plain file, read by one reader
   uint64_t buffer_bytes = 64 << 20;  // parsed samples that wait, over all readers
 };
-
-absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(const DatasetOptions& options);
 
 }  // namespace regatta::data

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "data/dataset_options.h"
+#include "data/dataset_factory.h"
 #include "data/text_writer.h"
 
 namespace regatta::data {

@@ -9,7 +9,7 @@
 
 #include "base/failpoint.h"
 #include "base/file.h"
-#include "data/dataset_options.h"
+#include "data/dataset_factory.h"
 #include "data/file_list.h"
 #include "data/split.h"
 

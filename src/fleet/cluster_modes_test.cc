@@ -1,7 +1,6 @@
 // Whole jobs in one process: servers and workers talk gRPC over loopback, a worker is a thread.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -92,15 +91,19 @@ TEST(Async, AppliesEveryPushOnce) {
   options.servers = 2;
   options.workers = 3;
   options.worker.mode = Mode::kAsync;
-  constexpr uint64_t kSteps = 40;
-  const ToyResult result = KeepLedger(options, kSteps);
-  // A row a push, and one row that all pushes share: gradient 1, learning rate -1.
-  ASSERT_EQ(result.rows.size(), 3 * kSteps + 1);
-  for (const auto& [key, row] : result.rows) EXPECT_EQ(row[0], key == kSharedKey ? 3.0f * kSteps : 1.0f) << key;
-  // Dense gradients that wait for an exchange are added up and averaged: an exchange adds 1.
-  EXPECT_GE(result.dense[0], 3.0f);
-  EXPECT_LE(result.dense[0], 3.0f * kSteps);
-  EXPECT_EQ(result.dense[0], std::floor(result.dense[0]));
+  constexpr uint64_t kPushes = 40;
+  for (const uint64_t staleness : {4, 0}) {
+    SCOPED_TRACE(staleness);
+    options.worker.staleness = staleness;
+    const ToyResult result = KeepLedger(options, kPushes);
+    // A row a push, and one row that all pushes share: gradient 1, learning rate -1.
+    ASSERT_EQ(result.rows.size(), 3 * kPushes + 1);
+    for (const auto& [key, row] : result.rows) EXPECT_EQ(row[0], key == kSharedKey ? 3.0f * kPushes : 1.0f) << key;
+    // Dense gradients go by fours where pushes may be stale, else one by one; an exchange adds their mean.
+    const float merged = staleness == 0 ? 1 : 4;
+    EXPECT_EQ(result.dense[0], 3 * kPushes / merged);
+    EXPECT_EQ(result.dense[1], 3 * (kPushes * (kPushes + 1) / 2) / merged);
+  }
 }
 
 TEST(HalfAsync, AppliesEveryGroupOnce) {
@@ -109,6 +112,7 @@ TEST(HalfAsync, AppliesEveryGroupOnce) {
   options.workers = 2;
   options.worker.mode = Mode::kHalfAsync;
   options.worker.half_async_merge = 4;
+  options.worker.staleness = 1;  // every group's dense gradients go alone
   const ToyResult result = KeepLedger(options, 10);
   // The rule divides a group's sum by its samples: 4 and 4 and 2 batches of one sample each come to 1 for the shared
   // key.
@@ -117,6 +121,8 @@ TEST(HalfAsync, AppliesEveryGroupOnce) {
   double sum = 0;
   for (const auto& [key, row] : result.rows) sum += key == kSharedKey ? 0 : row[0];
   EXPECT_NEAR(sum, 2 * 3, 1e-5);
+  EXPECT_NEAR(result.dense[0], 2 * 3, 1e-5);
+  EXPECT_NEAR(result.dense[1], 2 * (2.5 + 6.5 + 9.5), 1e-5);  // the means of steps 1 to 4, 5 to 8, 9 and 10
 }
 
 TEST(Geo, LeavesTheServersWithTheSumOfEveryWorkersChanges) {
@@ -129,6 +135,7 @@ TEST(Geo, LeavesTheServersWithTheSumOfEveryWorkersChanges) {
   ASSERT_EQ(result.rows.size(), 2 * 10 + 1);
   for (const auto& [key, row] : result.rows) EXPECT_NEAR(row[0], key == kSharedKey ? 20.0f : 1.0f, 1e-4) << key;
   EXPECT_NEAR(result.dense[0], 20.0f, 1e-4);
+  EXPECT_NEAR(result.dense[1], 2 * 55.0f, 1e-4);
 }
 
 }  // namespace

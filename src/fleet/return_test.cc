@@ -15,7 +15,7 @@
 namespace regatta::fleet {
 namespace {
 
-constexpr uint64_t kSteps = 120;
+constexpr uint64_t kReturnSteps = 120;
 
 // What rank's `steps` steps of pass 0 leave to do for `worker`.
 using Pass = std::function<absl::Status(comm::Communicator& comm, int rank, uint64_t step)>;
@@ -27,7 +27,7 @@ absl::Status RunPass(Worker& worker, const Pass& pass) {
   keys.first_batch = done.low;
   keys.window = done.window;
   RETURN_IF_ERROR(comm->BeginPass(keys));
-  for (uint64_t step = 0; step < kSteps; ++step)
+  for (uint64_t step = 0; step < kReturnSteps; ++step)
     if (!done.Contains(step)) RETURN_IF_ERROR(pass(*comm, worker.rank(), step));
   return comm->EndPass();
 }
@@ -132,9 +132,9 @@ TEST(Return, AsyncPushesEveryBatchOnce) {
   options.tables = LedgerTables();
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const ToyResult got = Disturb(options, LedgerPass, 6, seed);
-    EXPECT_EQ(got.rows.size(), 2 * kSteps + 1);
+    EXPECT_EQ(got.rows.size(), 2 * kReturnSteps + 1);
     for (const auto& [key, row] : got.rows)
-      EXPECT_EQ(row[0], key == kSharedKey ? 2.0f * kSteps : 1.0f) << "key " << key << ", seed " << seed;
+      EXPECT_EQ(row[0], key == kSharedKey ? 2.0f * kReturnSteps : 1.0f) << "key " << key << ", seed " << seed;
   }
 }
 
@@ -331,8 +331,9 @@ TEST(Return, GeoGoesOnAfterItsLastExchange) {
   ASSERT_EQ(RunPass(**worker, LedgerPass), absl::OkStatus());
   const auto got = ReadToy((*worker)->model());
   ASSERT_TRUE(got.ok()) << got.status();
-  EXPECT_EQ(got->rows.size(), kSteps + 1);
-  for (const auto& [key, row] : got->rows) EXPECT_EQ(row[0], key == kSharedKey ? 1.0f * kSteps : 1.0f) << "key " << key;
+  EXPECT_EQ(got->rows.size(), kReturnSteps + 1);
+  for (const auto& [key, row] : got->rows)
+    EXPECT_EQ(row[0], key == kSharedKey ? 1.0f * kReturnSteps : 1.0f) << "key " << key;
   (*worker)->Stop(absl::OkStatus());
 }
 

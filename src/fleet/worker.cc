@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <random>
 
 #include "absl/strings/numbers.h"
+#include "base/incarnation.h"
 #include "comm/async.h"
 #include "comm/geo.h"
 #include "comm/half_async.h"
@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::chrono::duration<double> kWaitTimeout{600};
 constexpr int kMostMerged = 4096;  // a push names its batches, where workers come back
-
-uint64_t NewIncarnation() {
-  std::random_device device;
-  return (uint64_t{device()} << 32 | device()) | 1;
-}
 
 // As the wire has it.
 const char* Name(Ack ack) {
@@ -92,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerOptions& optio
   client::ClientOptions client;
   client.servers = options.servers;
   client.worker.set_rank(static_cast<uint32_t>(options.rank));
-  client.worker.set_incarnation(NewIncarnation());
+  client.worker.set_incarnation(base::NewIncarnation());
   client.worker.set_where(WhereIs(getpid()));
   client.job.set_mode(Name(options.mode));
   client.job.set_workers(static_cast<uint32_t>(options.workers));

@@ -1,5 +1,5 @@
 // A distribution of whole numbers (nanoseconds, bytes) in buckets that grow with the value: 16 to a power of two, so a
-// percentile is within 1/16 of the true one. Values below 16 are exact. Histograms add up.
+// value is known within 1/16 of it. Values below 16 are exact. Histograms add up.
 // Thread-safety: all methods are concurrent; a reader sees each bucket at some moment, not all at the same one.
 #pragma once
 
@@ -35,8 +35,6 @@ class Histogram {
   // 0 where nothing was recorded.
   uint64_t min() const { return count() == 0 ? 0 : ~inverted_min_.load(std::memory_order_relaxed); }
   double mean() const;
-  // The value that a share q of the recorded ones do not exceed; 0 where nothing was recorded. q in [0, 1].
-  uint64_t Percentile(double q) const;
 
   static constexpr int BucketOf(uint64_t value) {
     if (value < kSub) return static_cast<int>(value);

@@ -8,6 +8,7 @@
 #include "base/yaml.h"
 #include "model/names.h"
 #include "runner/key_table.h"
+#include "runner/runner_section.h"
 #include "runner/table_parameters.h"
 
 namespace regatta::runner {

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/config.h"
-#include "base/status.h"
 #include "table/sparse_table.h"
 
 namespace regatta::runner {
@@ -97,11 +95,5 @@ struct Remarks {
 
 // Whether the process trains alone, or is a worker with servers.
 enum class Company : uint8_t { kAlone, kServers };
-
-// Reads runner.* of `config`. The one place that knows the keys is KeyTable().
-absl::StatusOr<RunnerOptions> ParseRunnerOptions(base::Config& config, Company company, Remarks& remarks);
-
-// `path` made absolute against `folder`; "" stays "".
-std::string ResolvePath(const std::string& folder, const std::string& path);
 
 }  // namespace regatta::runner

@@ -1,6 +1,6 @@
 #include "runner/security.h"
 
-#include "runner/runner_options.h"
+#include "runner/runner_section.h"
 
 namespace regatta::runner {
 

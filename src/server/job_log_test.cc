@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-bool Never() { return false; }
+bool NeverEnds() { return false; }
 
-Identity Worker(int rank, uint64_t incarnation = 7) { return {rank, incarnation, "here"}; }
+Identity LogWorker(int rank, uint64_t incarnation = 7) { return {rank, incarnation, "here"}; }
 
-JobSpec Spec(int workers) {
+JobSpec LogSpec(int workers) {
   JobSpec spec;
   spec.workers = workers;
   spec.loss_policy = LossPolicy::kAwait;
@@ -35,7 +35,7 @@ JobSpec Spec(int workers) {
 // A server's life in a folder.
 class Life {
  public:
-  Life(const std::string& folder, int workers) : opened_(OpenLastingJob(folder, Spec(workers))) {
+  Life(const std::string& folder, int workers) : opened_(OpenLastingJob(folder, LogSpec(workers))) {
     EXPECT_TRUE(opened_.job.ok()) << opened_.job.status();
     job().roster().SetLives(std::chrono::seconds(0));  // another process takes a place at once
   }
@@ -57,7 +57,7 @@ class Life {
   }
   // The only worker that is expected meets itself.
   void Meet(const std::string& name, uint64_t round, const std::string& payload) {
-    EXPECT_EQ(job().rendezvous().Meet(Worker(0), name, round, payload, {}, Never).status(), absl::OkStatus());
+    EXPECT_EQ(job().rendezvous().Meet(LogWorker(0), name, round, payload, {}, NeverEnds).status(), absl::OkStatus());
   }
 
  private:
@@ -106,7 +106,7 @@ Life::Known Prepare(const std::string& folder, std::string* term) {
 void ExpectAsBefore(Life& life, const Life::Known& known) {
   EXPECT_EQ(life.known(), known);
   for (const auto& [key, payloads] : known) {
-    const auto again = life.job().rendezvous().Meet(Worker(0), key.first, key.second, "other", {}, Never);
+    const auto again = life.job().rendezvous().Meet(LogWorker(0), key.first, key.second, "other", {}, NeverEnds);
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(**again, payloads) << key.first << ", round " << key.second;
   }
@@ -150,7 +150,7 @@ TEST(JobLog, AKillAnywhereInTheRetellingLosesNothing) {
       fs::copy(prepared.path(), folder.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
       const pid_t child = fork();
       if (child == 0) {
-        LastingJob opened = OpenLastingJob(folder.path(), Spec(3));
+        LastingJob opened = OpenLastingJob(folder.path(), LogSpec(3));
         if (!opened.job.ok() || !base::ArmFailpoints(absl::StrCat(point, "=crash@", hit)).ok()) _exit(2);
         _exit((*opened.job)->Retell().ok() ? 0 : 3);
       }
@@ -238,21 +238,21 @@ TEST(JobLog, ManyMeetingsKeepItShort) {
   {
     Life life(folder.path(), 2);
     uint64_t second = 7;  // the incarnation of worker 1
-    for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(life.job().Admit(Worker(rank)).ok());
+    for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(life.job().Admit(LogWorker(rank)).ok());
     auto keeper = Keeper::Start(life.job(), life.journal(), {.job_bytes = kBytes}).value();
     const std::string payload(100, 'p');
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (uint64_t told = 0, round = 0; told < 4 && std::chrono::steady_clock::now() < deadline; ++round) {
       Rendezvous& rendezvous = life.job().rendezvous();
       std::thread other(
-          [&] { EXPECT_TRUE(rendezvous.Meet(Worker(1, second), "often", round, payload, {}, Never).ok()); });
-      EXPECT_TRUE(rendezvous.Meet(Worker(0), "often", round, payload, {}, Never).ok());
+          [&] { EXPECT_TRUE(rendezvous.Meet(LogWorker(1, second), "often", round, payload, {}, NeverEnds).ok()); });
+      EXPECT_TRUE(rendezvous.Meet(LogWorker(0), "often", round, payload, {}, NeverEnds).ok());
       other.join();
       written += 2 * payload.size();
       if (round % 50 == 0) {
         life.job().roster().Lose(1, "test");
         second = round + 8;
-        ASSERT_TRUE(life.job().Admit(Worker(1, second)).ok());
+        ASSERT_TRUE(life.job().Admit(LogWorker(1, second)).ok());
       }
       // No faster than it is looked at.
       const uint64_t bytes = life.journal().job_bytes();

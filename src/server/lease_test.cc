@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/elapsed.h"
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "server/journal.h"
@@ -30,8 +31,6 @@ using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
 constexpr LeaseOptions kShort{std::chrono::milliseconds(400)};
-
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // A server in a process of its own, which puts itself to sleep.
 class Sleeper {
@@ -62,7 +61,7 @@ class Sleeper {
   bool ended_ = false;
 };
 
-ps::JournalEntry Met(const std::string& name) {
+ps::JournalEntry MetEntry(const std::string& name) {
   ps::JournalEntry entry;
   entry.mutable_met()->set_name(name);
   return entry;
@@ -87,7 +86,7 @@ TEST(Lease, WhatAServerGaveBackIsTakenAtOnce) {
     std::ofstream((*lease)->folder() + "/file" + std::to_string(i)) << i;
     for (int j = 0; j <= i; ++j) EXPECT_TRUE(fs::exists((*lease)->folder() + "/file" + std::to_string(j)));
   }
-  EXPECT_LT(SecondsSince(start), 5);
+  EXPECT_LT(base::SecondsSince(start), 5);
 }
 
 TEST(Lease, OneThatWasKilledIsReplacedAtOnce) {
@@ -102,7 +101,7 @@ TEST(Lease, OneThatWasKilledIsReplacedAtOnce) {
   }
   const auto start = Clock::now();
   ASSERT_TRUE(Lease::Acquire(folder.path(), {}).ok());
-  EXPECT_LT(SecondsSince(start), 5);
+  EXPECT_LT(base::SecondsSince(start), 5);
 }
 
 TEST(Lease, OneThatRenewsIsNotReplaced) {
@@ -146,7 +145,7 @@ TEST(Lease, OneThatSleptTooLongLearnsWhoReplacedIt) {
   const auto start = Clock::now();
   const auto lease = Lease::Acquire(folder.path(), kShort);
   ASSERT_TRUE(lease.ok()) << lease.status();
-  EXPECT_GE(SecondsSince(start), 1.4 * kShort.length.count());
+  EXPECT_GE(base::SecondsSince(start), 1.4 * kShort.length.count());
   EXPECT_TRUE(sleeper.Wakes());
   EXPECT_EQ((*lease)->Check(), absl::OkStatus());
 }
@@ -169,7 +168,7 @@ TEST(Lease, OnAnotherMachineOnlyTheLeaseCounts) {
   std::ofstream(term + "/OWNER") << "host elsewhere\npid 7\nboot 0000000000000001\nlease 0.400\nrenewals 0\n";
   const auto start = Clock::now();
   ASSERT_TRUE(Lease::Acquire(folder.path(), {}).ok());
-  EXPECT_GE(SecondsSince(start), 0.5);
+  EXPECT_GE(base::SecondsSince(start), 0.5);
 }
 
 TEST(Lease, AFolderThatIsRemovedServesNoMore) {
@@ -196,9 +195,9 @@ TEST(Lease, WhatASleeperWritesIsNeverRead) {
       ps::JournalEntry job;
       job.mutable_job()->set_protocol(1);
       if (!journal.ok() || !(*journal)->Write(job).ok()) return false;
-      if (!(*journal)->Write(Met("before")).ok()) return false;
-      const bool fenced = absl::IsUnavailable((*journal)->Write(Met("asleep")));
-      return fenced && !(*journal)->Write(Met("after")).ok() && !(*journal)->End().ok();
+      if (!(*journal)->Write(MetEntry("before")).ok()) return false;
+      const bool fenced = absl::IsUnavailable((*journal)->Write(MetEntry("asleep")));
+      return fenced && !(*journal)->Write(MetEntry("after")).ok() && !(*journal)->End().ok();
     });
     ASSERT_TRUE(sleeper.Sleeps()) << where;
     std::vector<std::string> expected;
@@ -210,7 +209,7 @@ TEST(Lease, WhatASleeperWritesIsNeverRead) {
         EXPECT_EQ(expected, (std::vector<std::string>{"before", "asleep"})) << "not acknowledged, yet there";
       }
       EXPECT_TRUE(sleeper.Wakes()) << where;
-      ASSERT_EQ((*journal)->Write(Met("successor")), absl::OkStatus());
+      ASSERT_EQ((*journal)->Write(MetEntry("successor")), absl::OkStatus());
       expected.push_back("successor");
     }
     const auto again = Journal::Open(folder.path(), kShort);

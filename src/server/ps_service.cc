@@ -2,10 +2,10 @@
 
 #include <glog/logging.h>
 
-#include <random>
-
 #include "absl/strings/str_join.h"
+#include "base/elapsed.h"
 #include "base/failpoint.h"
+#include "base/incarnation.h"
 #include "base/printable.h"
 #include "metrics/process_load.h"
 #include "server/job_metrics.h"
@@ -25,15 +25,6 @@ constexpr size_t kMaxNameBytes = 256;
 Identity ToIdentity(const ps::WorkerId& worker) {
   return {static_cast<int>(std::min<uint32_t>(worker.rank(), 1u << 30)), worker.incarnation(),
           base::Printable(worker.where().substr(0, kMaxNameBytes))};
-}
-
-uint64_t NewIncarnation() {
-  std::random_device device;
-  return (uint64_t{device()} << 32 | device()) | 1;
-}
-
-double SecondsSince(std::chrono::steady_clock::time_point then) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
 // Where a rank stands, which another process may have brought there.
@@ -57,7 +48,7 @@ PsService::PsService(const ServiceOptions& options, Journal* journal)
       lanes_(options.hello_timeout),
       options_(options),
       journal_(journal),
-      incarnation_(NewIncarnation()) {}
+      incarnation_(base::NewIncarnation()) {}
 
 absl::Status PsService::Recover() {
   if (journal_ == nullptr || journal_->entries().empty()) return absl::OkStatus();
@@ -106,7 +97,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
     return absl::InvalidArgumentError(
         absl::StrCat("server: there is no server ", request.server(), " of ", spec.lanes.servers));
   const ServerPlace place{static_cast<int>(request.server()), spec.lanes.servers};
-  const uint64_t job_id = request.job_id() == 0 ? NewIncarnation() : request.job_id();
+  const uint64_t job_id = request.job_id() == 0 ? base::NewIncarnation() : request.job_id();
   Journal* const journal = spec.ack == Ack::kMemory ? nullptr : journal_;
   if (spec.loss_policy == LossPolicy::kAwait && journal == nullptr)
     return absl::FailedPreconditionError(
@@ -337,7 +328,7 @@ grpc::Status PsService::Heartbeat(grpc::ServerContext*, const ps::HeartbeatReque
     if (member.state != MemberState::kHere) continue;
     reply->add_ranks(static_cast<uint32_t>(member.id.rank));
     *reply->add_progress() = member.progress;
-    reply->add_silence(SecondsSince(member.heard));
+    reply->add_silence(base::SecondsSince(member.heard));
   }
   return grpc::Status::OK;
 }
@@ -354,7 +345,7 @@ grpc::Status PsService::Goodbye(grpc::ServerContext*, const ps::GoodbyeRequest* 
 
 grpc::Status PsService::Status(grpc::ServerContext*, const ps::StatusRequest*, ps::StatusReply* reply) {
   reply->set_protocol(wire::kProtocolVersion);
-  reply->set_uptime(SecondsSince(start_));
+  reply->set_uptime(base::SecondsSince(start_));
   reply->set_resident_bytes(metrics::ResidentBytes());
   if (const HostedJob* const hosted = job()) FillStatus(*hosted, *reply);
   return grpc::Status::OK;
@@ -367,7 +358,7 @@ void PsService::Finish(JobEnd end) {
 }
 
 void PsService::Collect(metrics::Exposition& out) const {
-  out.Gauge("regatta_server_uptime_seconds", "Since the server began to listen.", SecondsSince(start_));
+  out.Gauge("regatta_server_uptime_seconds", "Since the server began to listen.", base::SecondsSince(start_));
   if (const HostedJob* const hosted = job()) CollectJob(*hosted, out);
 }
 

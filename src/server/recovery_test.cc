@@ -26,12 +26,12 @@ using testing::HasSubstr;
 
 constexpr int kDim = 2;
 constexpr int kDense = 3;
-constexpr int kSparseLane = 0;
-constexpr int kDenseLane = 1;
+constexpr int kRowLane = 0;
+constexpr int kBlockLane = 1;
 
-Identity Worker(int rank, uint64_t incarnation = 7) { return {rank, incarnation, "here"}; }
+Identity RecoveryWorker(int rank, uint64_t incarnation = 7) { return {rank, incarnation, "here"}; }
 
-JobSpec Spec(Mode mode, int workers) {
+JobSpec RecoverySpec(Mode mode, int workers) {
   JobSpec spec;
   spec.mode = mode;
   spec.workers = workers;
@@ -46,9 +46,9 @@ JobSpec Spec(Mode mode, int workers) {
 }
 
 // A server's life: what Kill leaves is what its disk has.
-class Life {
+class RecoveredLife {
  public:
-  Life(const std::string& folder, const JobSpec& spec) {
+  RecoveredLife(const std::string& folder, const JobSpec& spec) {
     LastingJob opened = OpenLastingJob(folder, spec);
     journal_ = std::move(opened.journal);
     status_ = opened.job.status();
@@ -74,12 +74,12 @@ class Life {
     std::string body(reinterpret_cast<const char*>(grouped.keys().data()), keys.size() * sizeof(base::Key));
     for (const base::Key key : grouped.keys())
       for (int i = 0; i < kDim; ++i) Append(body, grads.at(key));
-    return Ask(rank, kSparseLane, header, body);
+    return Ask(rank, kRowLane, header, body);
   }
   int PushDense(int rank, uint64_t id, uint64_t step, float grad) {
     std::string body;
     for (int i = 0; i < kDense; ++i) Append(body, grad);
-    return Ask(rank, kDenseLane, Header(ps::PUSH_DENSE, id, step), body);
+    return Ask(rank, kBlockLane, Header(ps::PUSH_DENSE, id, step), body);
   }
 
   using Rows = std::map<base::Key, std::vector<float>>;
@@ -115,7 +115,7 @@ class Life {
     writer.Append(body.data(), body.size());
     grpc::ByteBuffer request = writer.Finish();
     auto& session = sessions_[{rank, lane}];
-    if (session == nullptr) session = std::make_unique<LaneSession>(*job_, Worker(rank), lane);
+    if (session == nullptr) session = std::make_unique<LaneSession>(*job_, RecoveryWorker(rank), lane);
     grpc::ByteBuffer reply = session->Answer(request);
     wire::FrameReader frame(reply);
     EXPECT_TRUE(frame.Open().ok());
@@ -131,13 +131,13 @@ class Life {
 class RecoveryTest : public testing::Test {
  protected:
   ~RecoveryTest() override { base::ArmFailpoints("").IgnoreError(); }
-  std::unique_ptr<Life> Begin(Mode mode, int workers) {
-    spec_ = Spec(mode, workers);
-    auto life = std::make_unique<Life>(folder_.path(), spec_);
-    for (int rank = 0; rank < workers; ++rank) EXPECT_TRUE(life->job().roster().Join(Worker(rank)).ok());
+  std::unique_ptr<RecoveredLife> Begin(Mode mode, int workers) {
+    spec_ = RecoverySpec(mode, workers);
+    auto life = std::make_unique<RecoveredLife>(folder_.path(), spec_);
+    for (int rank = 0; rank < workers; ++rank) EXPECT_TRUE(life->job().roster().Join(RecoveryWorker(rank)).ok());
     return life;
   }
-  std::unique_ptr<Life> Again() { return std::make_unique<Life>(folder_.path(), spec_); }
+  std::unique_ptr<RecoveredLife> Again() { return std::make_unique<RecoveredLife>(folder_.path(), spec_); }
 
   table::TestFolder folder_;
   JobSpec spec_;
@@ -149,11 +149,11 @@ TEST_F(RecoveryTest, ComesBackWithEveryPushAndDoesNoneTwice) {
     EXPECT_EQ(life->Push(static_cast<int>(i % 2), i, i, {{i % 5, 1.0f}, {100 + i, 0.5f}}), 0);
     EXPECT_EQ(life->PushDense(static_cast<int>(i % 2), i, i, 0.25f), 0);
   }
-  const Life::Rows before = life->rows();
+  const RecoveredLife::Rows before = life->rows();
   life.reset();
   life = Again();
   EXPECT_EQ(life->rows(), before);
-  EXPECT_EQ(life->job().roster().Check(Worker(1)), absl::OkStatus()) << "workers need not join again";
+  EXPECT_EQ(life->job().roster().Check(RecoveryWorker(1)), absl::OkStatus()) << "workers need not join again";
   EXPECT_EQ(life->Push(0, 20, 20, {{0, 1.0f}, {120, 0.5f}}), 0) << "sent again, because its answer was lost";
   EXPECT_EQ(life->Push(1, 7, 7, {{2, 1.0f}}), 0);
   EXPECT_EQ(life->rows(), before);
@@ -165,14 +165,14 @@ TEST_F(RecoveryTest, AStepOfSyncIsAppliedWholeOrNotAtAll) {
   auto life = Begin(Mode::kSync, 2);
   EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}), 0);
   EXPECT_EQ(life->Push(1, 1, 0, {{1, 2.0f}, {2, 1.0f}}), 0);
-  const Life::Rows one = life->rows();
+  const RecoveredLife::Rows one = life->rows();
   EXPECT_EQ(life->Push(0, 2, 1, {{1, 1.0f}}), 0) << "staged, and acknowledged";
   life.reset();
   life = Again();
   EXPECT_EQ(life->rows(), one);
   EXPECT_EQ(life->Push(0, 2, 1, {{1, 1.0f}}), 0) << "answered as done";
   EXPECT_EQ(life->Push(1, 2, 1, {{1, 3.0f}}), 0);
-  const Life::Rows two = life->rows();
+  const RecoveredLife::Rows two = life->rows();
   EXPECT_NE(two, one);
   life.reset();
   EXPECT_EQ(Again()->rows(), two);
@@ -186,7 +186,7 @@ TEST_F(RecoveryTest, APushOfSeveralFramesBeginsAnewWithItsFirst) {
   EXPECT_EQ(life->rows().size(), 3u) << "the dense parameters and their states";
   EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}, 1, /*more=*/true), 0);
   EXPECT_EQ(life->Push(0, 2, 0, {{2, 1.0f}}, 2), 0);
-  const Life::Rows before = life->rows();
+  const RecoveredLife::Rows before = life->rows();
   EXPECT_TRUE(before.contains(1) && before.contains(2));
   life.reset();
   EXPECT_EQ(Again()->rows(), before);
@@ -195,10 +195,10 @@ TEST_F(RecoveryTest, APushOfSeveralFramesBeginsAnewWithItsFirst) {
 TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
   for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
     table::TestFolder folder;
-    const JobSpec spec = Spec(mode, 2);
-    auto life = std::make_unique<Life>(folder.path(), spec);
+    const JobSpec spec = RecoverySpec(mode, 2);
+    auto life = std::make_unique<RecoveredLife>(folder.path(), spec);
     life->journal().SetSegmentBytes(1000);
-    for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(life->job().roster().Join(Worker(rank)).ok());
+    for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(life->job().roster().Join(RecoveryWorker(rank)).ok());
     uint64_t id = 0;
     const auto train = [&](int steps) {
       for (int i = 0; i < steps; ++i, ++id) {
@@ -221,16 +221,16 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
       EXPECT_EQ(life->PushDense(1, id + 1, id, 1), 0);
       ++id;
       train(2);
-      const Life::Rows before = life->rows();
+      const RecoveredLife::Rows before = life->rows();
       keeper->reset();
       life.reset();
-      life = std::make_unique<Life>(folder.path(), spec);
+      life = std::make_unique<RecoveredLife>(folder.path(), spec);
       ASSERT_EQ(life->status(), absl::OkStatus());
       EXPECT_EQ(life->rows(), before) << Name(mode) << ", round " << round;
     }
     // Two chains of a whole one and one of changes. What lies upon a damaged one is none either; the newest that is
     // left, and the log, are enough, to the last of the older chain.
-    const Life::Rows before = life->rows();
+    const RecoveredLife::Rows before = life->rows();
     std::string term = life->journal().folder();  // a new one with every life
     life.reset();
     const auto damage = [&](uint64_t save) {
@@ -242,7 +242,7 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
     ASSERT_EQ(saves.size(), 4u);
     for (auto newest = saves.rbegin(); newest != std::prev(saves.rend(), 2); ++newest) {
       damage(*newest);
-      life = std::make_unique<Life>(folder.path(), spec);
+      life = std::make_unique<RecoveredLife>(folder.path(), spec);
       ASSERT_EQ(life->status(), absl::OkStatus()) << *newest;
       EXPECT_EQ(life->rows(), before) << Name(mode) << ", without " << *newest;
       term = life->journal().folder();
@@ -250,7 +250,7 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
       life.reset();
     }
     damage(*std::next(saves.begin()));
-    life = std::make_unique<Life>(folder.path(), spec);
+    life = std::make_unique<RecoveredLife>(folder.path(), spec);
     if (life->status().ok()) {
       EXPECT_EQ(life->rows(), before) << "a long segment of the log is still there";
     } else {
@@ -280,7 +280,7 @@ TEST_F(RecoveryTest, ChainsOfCheckpointsAreShortAndTwoAreKept) {
   EXPECT_EQ(want[6], "1w 2c 3c 4w 5c 6c");
   EXPECT_EQ(want[7], "4w 5c 6c 7w");
   EXPECT_EQ(want[11], "7w 8c 9c 10w 11c");
-  const Life::Rows before = life->rows();
+  const RecoveredLife::Rows before = life->rows();
   keeper.reset();
   life.reset();
   life = Again();
@@ -297,13 +297,13 @@ TEST_F(RecoveryTest, ACheckpointOfTheJobDoesNotDisturbTheServersOwn) {
   auto keeper = Keeper::Start(life->job(), life->journal(), {}).value();
   for (uint64_t i = 1; i <= 8; ++i) {
     EXPECT_EQ(life->Push(0, 2 * i - 1, i, {{i, 1.0f}, {100, 1.0f}}), 0);
-    ASSERT_EQ(life->job().cut().Begin(i, Worker(0)), absl::OkStatus());
+    ASSERT_EQ(life->job().cut().Begin(i, RecoveryWorker(0)), absl::OkStatus());
     EXPECT_EQ(keeper->Save().code(), absl::StatusCode::kUnavailable) << "one at a time";
     EXPECT_EQ(life->Push(0, 2 * i, i, {{i, 1.0f}, {200, 1.0f}}), 0);
     life->job().cut().End(i);
     ASSERT_EQ(keeper->Save(), absl::OkStatus());
   }
-  const Life::Rows before = life->rows();
+  const RecoveredLife::Rows before = life->rows();
   keeper.reset();
   life.reset();
   EXPECT_EQ(Again()->rows(), before) << "changes that came before, during and after a cut of the job are there";
@@ -316,7 +316,7 @@ TEST_F(RecoveryTest, ChangesGoOnWhileACheckpointIsWritten) {
   std::vector<std::thread> workers;
   for (int rank = 0; rank < 4; ++rank) {
     workers.emplace_back([&, rank] {
-      LaneSession session(life->job(), Worker(rank), kSparseLane);
+      LaneSession session(life->job(), RecoveryWorker(rank), kRowLane);
       for (uint64_t i = 1; i <= 300; ++i) {
         ps::FrameHeader header;
         header.set_verb(ps::PUSH);
@@ -338,7 +338,7 @@ TEST_F(RecoveryTest, ChangesGoOnWhileACheckpointIsWritten) {
   }
   for (int i = 0; i < 10; ++i) EXPECT_EQ(keeper->Save(), absl::OkStatus());
   for (std::thread& worker : workers) worker.join();
-  const Life::Rows before = life->rows();
+  const RecoveredLife::Rows before = life->rows();
   EXPECT_EQ(before.size(), 4 * 50 + 3u);
   keeper.reset();
   life.reset();
@@ -357,7 +357,7 @@ TEST_F(RecoveryTest, ACheckpointThatFailsLeavesAllAsItWas) {
     ASSERT_TRUE(base::ArmFailpoints("").ok());
     EXPECT_EQ(life->Push(0, 3, 3, {{3, 1.0f}}), 0) << point;
   }
-  const Life::Rows before = life->rows();
+  const RecoveredLife::Rows before = life->rows();
   ASSERT_EQ(keeper->Save(), absl::OkStatus());
   keeper.reset();
   life.reset();
@@ -367,18 +367,20 @@ TEST_F(RecoveryTest, ACheckpointThatFailsLeavesAllAsItWas) {
 TEST_F(RecoveryTest, WhoTakesPartAndWhereTheyMetIsRemembered) {
   auto life = Begin(Mode::kAsync, 2);
   const auto never = [] { return false; };
-  std::thread other([&] { EXPECT_TRUE(life->job().rendezvous().Meet(Worker(1), "here", 0, "b", {}, never).ok()); });
-  EXPECT_TRUE(life->job().rendezvous().Meet(Worker(0), "here", 0, "a", {}, never).ok());
+  std::thread other(
+      [&] { EXPECT_TRUE(life->job().rendezvous().Meet(RecoveryWorker(1), "here", 0, "b", {}, never).ok()); });
+  EXPECT_TRUE(life->job().rendezvous().Meet(RecoveryWorker(0), "here", 0, "a", {}, never).ok());
   other.join();
-  life->job().roster().Leave(Worker(1));
+  life->job().roster().Leave(RecoveryWorker(1));
   life.reset();
   life = Again();
-  const auto again = life->job().rendezvous().Meet(Worker(0), "here", 0, "a", {}, never);
+  const auto again = life->job().rendezvous().Meet(RecoveryWorker(0), "here", 0, "a", {}, never);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(**again, (Rendezvous::Payloads{{0, "a"}, {1, "b"}})) << "one whose answer was lost asks again";
   EXPECT_FALSE(life->job().roster().Expected(1));
   EXPECT_TRUE(life->job().roster().Expected(0));
-  EXPECT_TRUE(life->job().rendezvous().Meet(Worker(0), "here", 1, "c", {}, never).ok()) << "worker 1 is not waited for";
+  EXPECT_TRUE(life->job().rendezvous().Meet(RecoveryWorker(0), "here", 1, "c", {}, never).ok())
+      << "worker 1 is not waited for";
 }
 
 TEST_F(RecoveryTest, AJobThatHasEndedIsForgotten) {
@@ -400,8 +402,8 @@ TEST_F(RecoveryTest, TheFolderBelongsToOneServer) {
 TEST_F(RecoveryTest, ALaneOrAJobThatIsGoneIsNotTakenForANewOne) {
   for (const std::string gone : {"lane0", "lane1", "job"}) {
     table::TestFolder folder;
-    auto life = std::make_unique<Life>(folder.path(), Spec(Mode::kAsync, 1));
-    EXPECT_TRUE(life->job().roster().Join(Worker(0)).ok());
+    auto life = std::make_unique<RecoveredLife>(folder.path(), RecoverySpec(Mode::kAsync, 1));
+    EXPECT_TRUE(life->job().roster().Join(RecoveryWorker(0)).ok());
     EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
     const std::string term = life->journal().folder();
     life.reset();

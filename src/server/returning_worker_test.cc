@@ -23,7 +23,7 @@ constexpr int kSparseLane = 0;
 constexpr int kDenseLane = 1;
 constexpr base::Key kKeys = 8;  // 0 … 7 are pulled
 
-JobSpec Spec(Mode mode, int workers) {
+JobSpec ReturnSpec(Mode mode, int workers) {
   JobSpec spec;
   spec.mode = mode;
   spec.workers = workers;
@@ -150,7 +150,7 @@ class Job {
 class ReturnTest : public testing::Test {
  protected:
   std::unique_ptr<Job> Begin(Mode mode, int workers) {
-    spec_ = Spec(mode, workers);
+    spec_ = ReturnSpec(mode, workers);
     auto job = std::make_unique<Job>(folder_.path(), spec_);
     for (int rank = 0; rank < workers; ++rank) job->Join(rank, 1);
     return job;

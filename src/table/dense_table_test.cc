@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-DenseTableConfig Config(const std::string& rule = "sgd") {
+DenseTableConfig DenseConfig(const std::string& rule = "sgd") {
   DenseTableConfig config;
   config.parameters = {{"fc0.weight", {4, 3}, {"xavier_uniform", 0, 0}},
                        {"fc0.bias", {3}, {"zeros", 0, 0}},
@@ -23,7 +23,7 @@ DenseTableConfig Config(const std::string& rule = "sgd") {
   return config;
 }
 
-std::unique_ptr<DenseTable> Make(const DenseTableConfig& config) {
+std::unique_ptr<DenseTable> MakeDense(const DenseTableConfig& config) {
   auto table = DenseTable::Create(config);
   EXPECT_TRUE(table.ok()) << table.status();
   return *std::move(table);
@@ -37,7 +37,7 @@ absl::Status PushAll(DenseTable& table, const std::vector<float>& grads, const P
 }
 
 TEST(DenseTable, ParametersLieBackToBackWithTheirInitialValues) {
-  auto table = Make(Config());
+  auto table = MakeDense(DenseConfig());
   EXPECT_EQ(table->size(), 16);
   EXPECT_EQ(std::vector<int64_t>(table->offsets().begin(), table->offsets().end()),
             (std::vector<int64_t>{0, 12, 15, 16}));
@@ -48,19 +48,19 @@ TEST(DenseTable, ParametersLieBackToBackWithTheirInitialValues) {
 }
 
 TEST(DenseTable, InitialValuesDependOnSeedAndNameOnly) {
-  DenseTableConfig reordered = Config();
+  DenseTableConfig reordered = DenseConfig();
   std::swap(reordered.parameters[0], reordered.parameters[2]);
-  auto a = Make(Config());
-  auto b = Make(reordered);
+  auto a = MakeDense(DenseConfig());
+  auto b = MakeDense(reordered);
   EXPECT_EQ(Copy(a->Values().first(12)), Copy(b->Values().last(12)));
-  DenseTableConfig reseeded = Config();
+  DenseTableConfig reseeded = DenseConfig();
   reseeded.seed = 12;
-  EXPECT_NE(Copy(a->Values()), Copy(Make(reseeded)->Values()));
+  EXPECT_NE(Copy(a->Values()), Copy(MakeDense(reseeded)->Values()));
 }
 
 TEST(DenseTable, PiecesInAnyOrderGiveTheSameBits) {
-  auto whole = Make(Config("adam"));
-  auto pieces = Make(Config("adam"));
+  auto whole = MakeDense(DenseConfig("adam"));
+  auto pieces = MakeDense(DenseConfig("adam"));
   std::vector<float> grads(16);
   for (int step = 0; step < 5; ++step) {
     for (int i = 0; i < 16; ++i) grads[i] = static_cast<float>((i * 7 + step * 3) % 11) - 5;
@@ -74,13 +74,13 @@ TEST(DenseTable, PiecesInAnyOrderGiveTheSameBits) {
 }
 
 TEST(DenseTable, AGradientIsItsSumDividedBySamples) {
-  auto table = Make(Config());
+  auto table = MakeDense(DenseConfig());
   ASSERT_TRUE(PushAll(*table, std::vector<float>(16, 6.0f), {.samples = 3}).ok());
   EXPECT_EQ(table->Values()[15], 2 - 0.5f * 2);
 }
 
 TEST(DenseTable, GradientsThatDoNotCoverEveryElementOnceAreRefused) {
-  auto table = Make(Config());
+  auto table = MakeDense(DenseConfig());
   const std::vector<float> before = Copy(table->Values());
   const std::vector<float> g(17, 1.0f);
   const std::span<const float> span(g);
@@ -102,7 +102,7 @@ TEST(DenseTable, GradientsThatDoNotCoverEveryElementOnceAreRefused) {
 }
 
 TEST(DenseTable, NanPolicies) {
-  auto table = Make(Config());
+  auto table = MakeDense(DenseConfig());
   const std::vector<float> before = Copy(table->Values());
   std::vector<float> grads(16, 1.0f);
   grads[13] = kNan;
@@ -123,12 +123,12 @@ TEST(DenseTable, NanPolicies) {
 }
 
 TEST(DenseTable, ALoadedTableGoesOnLikeTheSavedOne) {
-  auto saved = Make(Config("adam"));
+  auto saved = MakeDense(DenseConfig("adam"));
   const std::vector<float> grads(16, 0.25f);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(PushAll(*saved, grads).ok());
   ASSERT_EQ(saved->state_count(), 2);
   const std::vector<std::vector<float>> states = {Copy(saved->State(0)), Copy(saved->State(1))};
-  auto loaded = Make(Config("adam"));
+  auto loaded = MakeDense(DenseConfig("adam"));
   ASSERT_TRUE(loaded->Load(saved->Values(), states, saved->updates()).ok());
   EXPECT_EQ(loaded->updates(), 3u);
   ASSERT_TRUE(PushAll(*saved, grads).ok());
@@ -144,25 +144,25 @@ TEST(DenseTable, BadConfigsAreRefusedByName) {
     ASSERT_FALSE(table.ok()) << word;
     EXPECT_NE(table.status().message().find(word), std::string::npos) << table.status();
   };
-  DenseTableConfig config = Config();
+  DenseTableConfig config = DenseConfig();
   config.parameters[1].shape = {3, 0};
   refused(config, "fc0.bias");
-  config = Config();
+  config = DenseConfig();
   config.parameters[1].shape = {int64_t{1} << 62, int64_t{1} << 62};
   refused(config, "fc0.bias");
-  config = Config();
+  config = DenseConfig();
   config.parameters[1].name = "fc0.weight";
   refused(config, "fc0.weight");
-  config = Config();
+  config = DenseConfig();
   config.parameters[2].init.name = "ones";
   refused(config, "scale");
-  refused(Config("std_adagrad"), "decayed_adagrad");
+  refused(DenseConfig("std_adagrad"), "decayed_adagrad");
 }
 
 // Servers hold blocks: together they are the whole table, bit for bit.
 TEST(DenseTable, BlocksStepAsTheWholeDoes) {
-  const DenseTableConfig config = Config("adam");
-  auto whole = Make(config);
+  const DenseTableConfig config = DenseConfig("adam");
+  auto whole = MakeDense(config);
   const int64_t size = whole->size();
   std::vector<float> grads(static_cast<size_t>(size));
   for (size_t i = 0; i < grads.size(); ++i) grads[i] = static_cast<float>(i % 13) - 6;
@@ -188,7 +188,7 @@ TEST(DenseTable, BlocksStepAsTheWholeDoes) {
 }
 
 TEST(DenseTable, DifferencesThatAreNoNumbersGoByThePolicy) {
-  auto table = Make(Config());
+  auto table = MakeDense(DenseConfig());
   const std::vector<float> before(table->Values().begin(), table->Values().end());
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   for (const float bad : {nan, inf, -inf}) {
@@ -207,10 +207,10 @@ TEST(DenseTable, DifferencesThatAreNoNumbersGoByThePolicy) {
 }
 
 TEST(DenseTable, ASnapshotIsNeverHalfAnUpdate) {
-  DenseTableConfig config = Config();
+  DenseTableConfig config = DenseConfig();
   config.parameters = {{"w", {10'000}, {"zeros", 0, 0}}};
   config.rule.learning_rate = 1;
-  auto table = Make(config);
+  auto table = MakeDense(config);
   std::vector<std::thread> writers;
   for (int t = 0; t < 2; ++t) {
     writers.emplace_back([&] {
@@ -228,9 +228,9 @@ TEST(DenseTable, ASnapshotIsNeverHalfAnUpdate) {
 }
 
 TEST(DenseTable, ACopyIsTheTableAfterSomeWholePush) {
-  DenseTableConfig config = Config("adam");
+  DenseTableConfig config = DenseConfig("adam");
   config.parameters = {{"w", {5'000}, {"zeros", 0, 0}}};
-  auto table = Make(config);
+  auto table = MakeDense(config);
   std::thread writer([&] {
     const std::vector<float> ones(5'000, 1.0f);
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(PushAll(*table, ones).ok());

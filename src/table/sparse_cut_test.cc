@@ -19,28 +19,28 @@ namespace regatta::table {
 namespace {
 
 constexpr uint64_t kMuch = uint64_t{64} << 20;
-constexpr int kDim = 3;
+constexpr int kCutDim = 3;
 
 using Rows = std::map<base::Key, std::vector<uint32_t>>;
 
-std::unique_ptr<SparseTable> Make() {
+std::unique_ptr<SparseTable> MakeCutTable() {
   SparseTableConfig config;
   config.name = "embedding";
-  config.dim = kDim;
+  config.dim = kCutDim;
   config.rule.name = "std_adagrad";
   config.seed = 7;
   return SparseTable::Create(config).value();
 }
 
-absl::Status Push(SparseTable& table, const base::GroupedKeys& keys, float gradient = 1) {
-  const std::vector<float> grads(keys.size() * kDim, gradient);
+absl::Status PushSame(SparseTable& table, const base::GroupedKeys& keys, float gradient = 1) {
+  const std::vector<float> grads(keys.size() * kCutDim, gradient);
   base::TableGrads push;
   push.keys = keys.view();
-  push.grads = {grads.data(), kDim, kDim};
+  push.grads = {grads.data(), kCutDim, kCutDim};
   return table.Push(push, {});
 }
 
-void Put(Rows& rows, base::Key key, std::span<const float> row) {
+void PutRow(Rows& rows, base::Key key, std::span<const float> row) {
   std::vector<uint32_t> bits;
   for (const float f : row) bits.push_back(std::bit_cast<uint32_t>(f));
   EXPECT_TRUE(rows.emplace(key, std::move(bits)).second) << "key " << key << " twice";
@@ -49,7 +49,7 @@ void Put(Rows& rows, base::Key key, std::span<const float> row) {
 Rows Live(const SparseTable& table) {
   Rows rows;
   for (uint32_t shard = 0; shard < base::kVirtualShards; ++shard) {
-    table.ForEachRow(shard, [&](base::Key key, std::span<const float> row) { Put(rows, key, row); });
+    table.ForEachRow(shard, [&](base::Key key, std::span<const float> row) { PutRow(rows, key, row); });
   }
   return rows;
 }
@@ -58,7 +58,7 @@ absl::Status VisitShard(SparseTable& table, uint32_t shard, Which which, Rows& r
   uint64_t visited = 0;
   const auto count = table.CutRows(shard, which);
   const absl::Status status = table.ForEachCutRow(shard, which, [&](base::Key key, std::span<const float> row) {
-    Put(rows, key, row);
+    PutRow(rows, key, row);
     ++visited;
   });
   EXPECT_TRUE(!status.ok() || *count == visited);
@@ -117,7 +117,7 @@ class Writers {
         const std::vector<float> row(static_cast<size_t>(table.row_width()), static_cast<float>(round));
         EXPECT_TRUE(table.Load(base::ShardOf(keys[0]), {keys.data(), 1}, row).ok());
       } else {
-        EXPECT_TRUE(Push(table, grouped, static_cast<float>(rng.Uniform())).ok());
+        EXPECT_TRUE(PushSame(table, grouped, static_cast<float>(rng.Uniform())).ok());
       }
       ++batches_;
     }
@@ -139,7 +139,7 @@ std::vector<uint32_t> ShuffledShards(uint64_t seed) {
 }
 
 void CutsUnderPushes(uint64_t bound) {
-  auto table = Make();
+  auto table = MakeCutTable();
   table->TrackChanges(Tracking::kOn);
   Rows last;
   Writers writers(*table, 4);
@@ -180,22 +180,22 @@ TEST(SparseCut, IsTheTableAtItsBeginWhateverIsPushedMeanwhile) { CutsUnderPushes
 TEST(SparseCut, IsSoTooWhenPushesWaitAtItsBound) { CutsUnderPushes(200 * 64); }
 
 TEST(SparseCut, KeepsAnOldRowOnceAndGivesItsMemoryBackShardByShard) {
-  auto table = Make();
+  auto table = MakeCutTable();
   std::vector<base::Key> some;
   for (base::Key key = 0; key < 2000; ++key) some.push_back(key);
   const base::GroupedKeys keys(some);
-  ASSERT_TRUE(Push(*table, keys).ok());
+  ASSERT_TRUE(PushSame(*table, keys).ok());
   const Rows before = Live(*table);
   const uint64_t memory = table->memory_bytes();
   ASSERT_TRUE(table->BeginCut(kMuch).ok());
   EXPECT_EQ(table->old_row_bytes(), 0u);
-  ASSERT_TRUE(Push(*table, keys).ok());
+  ASSERT_TRUE(PushSame(*table, keys).ok());
   const uint64_t kept = table->old_row_bytes();
   EXPECT_EQ(kept, 2000 * OldRows::SlotBytes(static_cast<uint64_t>(table->row_width()) * sizeof(float) + 8));
   EXPECT_EQ(table->memory_bytes(), memory + kept);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Push(*table, keys).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(PushSame(*table, keys).ok());
   EXPECT_EQ(table->old_row_bytes(), kept) << "a row is kept once";
-  ASSERT_TRUE(Push(*table, base::GroupedKeys({5000, 5001})).ok());
+  ASSERT_TRUE(PushSame(*table, base::GroupedKeys({5000, 5001})).ok());
   EXPECT_EQ(table->old_row_bytes(), kept) << "a row that was not there takes nothing";
   Rows rows;
   uint64_t left = kept;
@@ -207,54 +207,55 @@ TEST(SparseCut, KeepsAnOldRowOnceAndGivesItsMemoryBackShardByShard) {
   }
   EXPECT_EQ(rows, before);
   EXPECT_EQ(left, 0u);
-  ASSERT_TRUE(Push(*table, keys).ok());
+  ASSERT_TRUE(PushSame(*table, keys).ok());
   EXPECT_EQ(table->old_row_bytes(), 0u) << "a shard that was visited keeps nothing";
   ASSERT_TRUE(table->EndCut(CutEnd::kComplete).ok());
 }
 
 TEST(SparseCut, AnAbandonedOneLeavesNothingBehind) {
-  auto table = Make();
+  auto table = MakeCutTable();
   table->TrackChanges(Tracking::kOn);
   const base::GroupedKeys some({1, 2, 3}), more({3, 4, 5, 6});
-  ASSERT_TRUE(Push(*table, some).ok());
+  ASSERT_TRUE(PushSame(*table, some).ok());
   ASSERT_TRUE(table->BeginCut(kMuch).ok());
   const Rows first = Cut(*table);
   ASSERT_TRUE(table->EndCut(CutEnd::kComplete).ok());
   for (uint32_t visited : {0, 1, 512, 1024}) {
     ASSERT_TRUE(table->BeginCut(kMuch).ok());
-    ASSERT_TRUE(Push(*table, more).ok());
+    ASSERT_TRUE(PushSame(*table, more).ok());
     Rows rows;
     for (uint32_t shard = 0; shard < visited; ++shard) ASSERT_TRUE(VisitShard(*table, shard, Which::kAll, rows).ok());
-    ASSERT_TRUE(Push(*table, more).ok());
+    ASSERT_TRUE(PushSame(*table, more).ok());
     ASSERT_TRUE(table->EndCut(CutEnd::kAbandoned).ok());
     EXPECT_EQ(table->old_row_bytes(), 0u);
   }
   const Rows copy = Live(*table);
   ASSERT_TRUE(table->BeginCut(kMuch).ok());
-  ASSERT_TRUE(Push(*table, some).ok());
+  ASSERT_TRUE(PushSame(*table, some).ok());
   EXPECT_EQ(Cut(*table, Which::kChanged), Difference(copy, first)) << "changes count from the last completed cut";
   ASSERT_TRUE(table->EndCut(CutEnd::kComplete).ok());
 }
 
 // A push that has to wait, and what lets it go on.
 void WaitsUntil(const std::function<void(SparseTable&)>& free) {
-  auto table = Make();
+  auto table = MakeCutTable();
   std::vector<base::Key> some;
   for (base::Key key = 0; key < 1000; ++key) some.push_back(key);
   const base::GroupedKeys keys(some);
-  ASSERT_TRUE(Push(*table, keys).ok());
+  ASSERT_TRUE(PushSame(*table, keys).ok());
   const uint64_t bound = 100 * OldRows::SlotBytes(32);
   ASSERT_TRUE(table->BeginCut(bound).ok());
   std::atomic<bool> done{false};
   std::thread pusher([&] {
-    EXPECT_TRUE(Push(*table, keys).ok());
+    EXPECT_TRUE(PushSame(*table, keys).ok());
     done = true;
   });
   while (table->writes_that_wait() == 0 && !done) std::this_thread::yield();
   EXPECT_FALSE(done);
   EXPECT_LE(table->old_row_bytes(), bound);
-  std::vector<float> out(1000 * kDim);
-  EXPECT_TRUE(table->Pull(keys.view(), base::StepKind::kTrain, {out.data(), kDim, kDim}).ok()) << "pulls never wait";
+  std::vector<float> out(1000 * kCutDim);
+  EXPECT_TRUE(table->Pull(keys.view(), base::StepKind::kTrain, {out.data(), kCutDim, kCutDim}).ok())
+      << "pulls never wait";
   free(*table);
   pusher.join();
   EXPECT_EQ(table->rows(), 1000u);
@@ -275,14 +276,14 @@ TEST(SparseCut, APushAtTheBoundGoesOnWhenTheCutIsAbandoned) {
 TEST(SparseCut, EpochsThatComeRoundAreNotTakenForNew) {
   for (const int gap : {1, 250, 251, 252, 253, 254, 255, 256, 257, 508, 512}) {
     for (const int first : {0, 100, 200, 254}) {
-      auto table = Make();
+      auto table = MakeCutTable();
       for (int i = 0; i < first; ++i) {
         ASSERT_TRUE(table->BeginCut(kMuch).ok());
         ASSERT_TRUE(table->EndCut(CutEnd::kAbandoned).ok());
       }
       const base::GroupedKeys keys({1, 2, 3, 77});
       ASSERT_TRUE(table->BeginCut(kMuch).ok());
-      ASSERT_TRUE(Push(*table, keys).ok());
+      ASSERT_TRUE(PushSame(*table, keys).ok());
       ASSERT_TRUE(table->EndCut(CutEnd::kAbandoned).ok());
       for (int i = 1; i < gap; ++i) {
         ASSERT_TRUE(table->BeginCut(kMuch).ok());
@@ -290,7 +291,7 @@ TEST(SparseCut, EpochsThatComeRoundAreNotTakenForNew) {
       }
       const Rows copy = Live(*table);
       ASSERT_TRUE(table->BeginCut(kMuch).ok());
-      ASSERT_TRUE(Push(*table, keys).ok());
+      ASSERT_TRUE(PushSame(*table, keys).ok());
       ASSERT_EQ(Cut(*table), copy) << gap << " cuts after " << first;
       ASSERT_TRUE(table->EndCut(CutEnd::kComplete).ok());
     }
@@ -299,7 +300,7 @@ TEST(SparseCut, EpochsThatComeRoundAreNotTakenForNew) {
 
 // More than 255 cuts of every kind; rows that are written often, seldom and never again.
 TEST(SparseCut, ChangedRowsAreTheExactDifferenceOverManyCuts) {
-  auto table = Make();
+  auto table = MakeCutTable();
   table->TrackChanges(Tracking::kOn);
   base::Rng rng(3);
   Rows saved;
@@ -310,7 +311,7 @@ TEST(SparseCut, ChangedRowsAreTheExactDifferenceOverManyCuts) {
       if (rng.Below(key * key + 1) == 0) keys.push_back(key);
     if (cut % 3 == 0) keys.push_back(1000 + static_cast<base::Key>(cut));
     // Gradients that never come to nothing: a row that is pushed has other bits.
-    ASSERT_TRUE(Push(*table, base::GroupedKeys(keys), 1 + static_cast<float>(rng.Uniform())).ok());
+    ASSERT_TRUE(PushSame(*table, base::GroupedKeys(keys), 1 + static_cast<float>(rng.Uniform())).ok());
   };
   for (int cut = 0; cut < 700; ++cut) {
     write(cut);
@@ -337,9 +338,9 @@ TEST(SparseCut, ChangedRowsAreTheExactDifferenceOverManyCuts) {
 }
 
 TEST(SparseCut, LoadedRowsHaveChangedAndAClearedTableStartsOver) {
-  auto table = Make();
+  auto table = MakeCutTable();
   table->TrackChanges(Tracking::kOn);
-  ASSERT_TRUE(Push(*table, base::GroupedKeys({1, 2, 3})).ok());
+  ASSERT_TRUE(PushSame(*table, base::GroupedKeys({1, 2, 3})).ok());
   const auto complete = [&](Which which) {
     EXPECT_TRUE(table->BeginCut(kMuch).ok());
     Rows rows = Cut(*table, which);
@@ -357,7 +358,7 @@ TEST(SparseCut, LoadedRowsHaveChangedAndAClearedTableStartsOver) {
 
   // That rows are gone cannot be told by changed rows.
   table->Clear();
-  ASSERT_TRUE(Push(*table, base::GroupedKeys({9})).ok());
+  ASSERT_TRUE(PushSame(*table, base::GroupedKeys({9})).ok());
   ASSERT_TRUE(table->BeginCut(kMuch).ok());
   EXPECT_EQ(table->CutRows(0, Which::kChanged).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Cut(*table).size(), 1u);
@@ -366,9 +367,9 @@ TEST(SparseCut, LoadedRowsHaveChangedAndAClearedTableStartsOver) {
 
   // A cut that is cleared under its writer is lost, not empty.
   ASSERT_TRUE(table->BeginCut(kMuch).ok());
-  ASSERT_TRUE(Push(*table, base::GroupedKeys({9, 10})).ok());
+  ASSERT_TRUE(PushSame(*table, base::GroupedKeys({9, 10})).ok());
   table->Clear();
-  ASSERT_TRUE(Push(*table, base::GroupedKeys({9, 10})).ok());
+  ASSERT_TRUE(PushSame(*table, base::GroupedKeys({9, 10})).ok());
   Rows rows;
   EXPECT_EQ(VisitShard(*table, base::ShardOf(9), Which::kAll, rows).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(table->EndCut(CutEnd::kComplete).code(), absl::StatusCode::kAborted);
@@ -376,7 +377,7 @@ TEST(SparseCut, LoadedRowsHaveChangedAndAClearedTableStartsOver) {
 }
 
 TEST(SparseCut, WhatCannotBeIsRefused) {
-  auto table = Make();
+  auto table = MakeCutTable();
   Rows rows;
   const auto refused = [](const absl::Status& status, absl::StatusCode code, const char* word) {
     EXPECT_EQ(status.code(), code) << status;
@@ -387,7 +388,7 @@ TEST(SparseCut, WhatCannotBeIsRefused) {
   refused(table->EndCut(CutEnd::kAbandoned), kPrecondition, "no cut");
   refused(VisitShard(*table, 0, Which::kAll, rows), kPrecondition, "no cut");
   refused(table->BeginCut(100), absl::StatusCode::kInvalidArgument, "room for 64 old rows");
-  ASSERT_TRUE(Push(*table, base::GroupedKeys({1, 2, 3})).ok());
+  ASSERT_TRUE(PushSame(*table, base::GroupedKeys({1, 2, 3})).ok());
   ASSERT_TRUE(table->BeginCut(kMuch).ok());
   refused(table->BeginCut(kMuch), kPrecondition, "only one");
   refused(VisitShard(*table, 0, Which::kChanged, rows), kPrecondition, "not tracked");
@@ -404,14 +405,14 @@ TEST(SparseCut, KeysOutOfOrderAreFoundInAndBetweenThePiecesOfAPush) {
   std::vector<base::Key> some;
   for (base::Key key = 0; key < 500; ++key) some.push_back(key);
   for (const size_t by : {52, 64}) {
-    auto table = Make();
+    auto table = MakeCutTable();
     ASSERT_TRUE(table->BeginCut(128 * OldRows::SlotBytes(32)).ok());  // pieces of 64 keys
     std::vector<base::Key> keys = base::GroupedKeys(some).keys();
     std::rotate(keys.begin(), keys.begin() + static_cast<int64_t>(by), keys.end());
-    const std::vector<float> grads(keys.size() * kDim, 1.0f);
+    const std::vector<float> grads(keys.size() * kCutDim, 1.0f);
     base::TableGrads push;
     push.keys = {0, keys, {}};
-    push.grads = {grads.data(), kDim, kDim};
+    push.grads = {grads.data(), kCutDim, kCutDim};
     const absl::Status status = table->Push(push, {});
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_EQ(table->rows(), 500 - by) << "the keys before have been applied";

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "table/accessor/accessor_factory.h"
 #include "table/gradient.h"
 
 namespace regatta::table {

@@ -16,9 +16,9 @@ namespace regatta::table {
 namespace {
 
 constexpr base::Key kLastKey = std::numeric_limits<base::Key>::max();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNanGradient = std::numeric_limits<float>::quiet_NaN();
 
-SparseTableConfig Config(const std::string& rule = "std_adagrad", int dim = 4) {
+SparseTableConfig SparseConfig(const std::string& rule = "std_adagrad", int dim = 4) {
   SparseTableConfig config;
   config.name = "embedding";
   config.dim = dim;
@@ -27,13 +27,13 @@ SparseTableConfig Config(const std::string& rule = "std_adagrad", int dim = 4) {
   return config;
 }
 
-std::unique_ptr<SparseTable> Make(const SparseTableConfig& config) {
+std::unique_ptr<SparseTable> MakeSparse(const SparseTableConfig& config) {
   auto table = SparseTable::Create(config);
   EXPECT_TRUE(table.ok()) << table.status();
   return *std::move(table);
 }
 
-std::vector<base::Key> RandomKeys(size_t n, uint64_t seed) {
+std::vector<base::Key> SomeKeys(size_t n, uint64_t seed) {
   base::Rng rng(seed);
   std::vector<base::Key> keys(n);
   for (base::Key& key : keys) key = rng();
@@ -73,7 +73,7 @@ std::map<base::Key, std::vector<float>> Contents(const SparseTable& table) {
 }
 
 TEST(SparseTable, ATrainingPullOfAnUnbornRowGivesItsBirthValueAndCreatesNothing) {
-  auto table = Make(Config());
+  auto table = MakeSparse(SparseConfig());
   const base::GroupedKeys keys({0, 1, 42, kLastKey});
   const std::vector<float> before = Pull(*table, keys);
   EXPECT_EQ(table->rows(), 0u);
@@ -89,7 +89,7 @@ TEST(SparseTable, ATrainingPullOfAnUnbornRowGivesItsBirthValueAndCreatesNothing)
 }
 
 TEST(SparseTable, AnInferencePullOfAnUnknownKeyIsZerosAndCreatesNothing) {
-  auto table = Make(Config());
+  auto table = MakeSparse(SparseConfig());
   const base::GroupedKeys known({5});
   ASSERT_TRUE(Push(*table, known, Ones(*table, known)).ok());
   const base::GroupedKeys unknown({6, 7, 0});
@@ -99,7 +99,7 @@ TEST(SparseTable, AnInferencePullOfAnUnknownKeyIsZerosAndCreatesNothing) {
 }
 
 TEST(SparseTable, FirstAndLastKeyAreOrdinaryKeys) {
-  auto table = Make(Config("sgd"));
+  auto table = MakeSparse(SparseConfig("sgd"));
   const base::GroupedKeys keys({0, kLastKey});
   std::vector<float> expected = Pull(*table, keys);
   ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());
@@ -110,9 +110,9 @@ TEST(SparseTable, FirstAndLastKeyAreOrdinaryKeys) {
 }
 
 TEST(SparseTable, InitialValuesDependOnSeedNameAndKeyAndNotOnArrival) {
-  const std::vector<base::Key> all = RandomKeys(3000, 1);
-  auto forward = Make(Config("adam"));
-  auto backward = Make(Config("adam"));
+  const std::vector<base::Key> all = SomeKeys(3000, 1);
+  auto forward = MakeSparse(SparseConfig("adam"));
+  auto backward = MakeSparse(SparseConfig("adam"));
   const base::GroupedKeys whole(all);
   const std::vector<float> zeros(whole.size() * 4, 0.0f);
   ASSERT_TRUE(Push(*forward, whole, zeros).ok());
@@ -123,16 +123,16 @@ TEST(SparseTable, InitialValuesDependOnSeedNameAndKeyAndNotOnArrival) {
   }
   EXPECT_EQ(Contents(*forward), Contents(*backward));
 
-  SparseTableConfig other_seed = Config("adam");
+  SparseTableConfig other_seed = SparseConfig("adam");
   other_seed.seed = 8;
-  SparseTableConfig other_name = Config("adam");
+  SparseTableConfig other_name = SparseConfig("adam");
   other_name.name = "wide";
-  EXPECT_NE(Pull(*Make(other_seed), whole), Pull(*forward, whole));
-  EXPECT_NE(Pull(*Make(other_name), whole), Pull(*forward, whole));
+  EXPECT_NE(Pull(*MakeSparse(other_seed), whole), Pull(*forward, whole));
+  EXPECT_NE(Pull(*MakeSparse(other_name), whole), Pull(*forward, whole));
 }
 
 TEST(SparseTable, AGradientIsItsSumDividedBySamples) {
-  auto table = Make(Config("sgd"));
+  auto table = MakeSparse(SparseConfig("sgd"));
   const base::GroupedKeys keys({9});
   const std::vector<float> before = Pull(*table, keys);
   ASSERT_TRUE(Push(*table, keys, {3, 6, 9, 12}, {.samples = 3}).ok());
@@ -141,13 +141,13 @@ TEST(SparseTable, AGradientIsItsSumDividedBySamples) {
 }
 
 TEST(SparseTable, TheScheduleTakesThePushedStep) {
-  SparseTableConfig config = Config("sgd");
+  SparseTableConfig config = SparseConfig("sgd");
   config.rule.learning_rate = 1;
   config.schedule.name = "piecewise";
   config.schedule.boundaries = {10};
   config.schedule.values = {1, 0.5};
   config.init.name = "zeros";
-  auto table = Make(config);
+  auto table = MakeSparse(config);
   const base::GroupedKeys keys({9});
   ASSERT_TRUE(Push(*table, keys, {1, 1, 1, 1}, {.step = 10}).ok());
   EXPECT_EQ(Pull(*table, keys)[0], -0.5f);
@@ -156,8 +156,8 @@ TEST(SparseTable, TheScheduleTakesThePushedStep) {
 }
 
 TEST(SparseTable, HoldsEveryRowThroughGrowth) {
-  auto table = Make(Config("sgd", 3));
-  const std::vector<base::Key> all = RandomKeys(200'000, 3);
+  auto table = MakeSparse(SparseConfig("sgd", 3));
+  const std::vector<base::Key> all = SomeKeys(200'000, 3);
   for (size_t begin = 0; begin < all.size(); begin += 10'000) {
     const base::GroupedKeys part(std::vector<base::Key>(all.begin() + static_cast<int64_t>(begin),
                                                         all.begin() + static_cast<int64_t>(begin + 10'000)));
@@ -165,7 +165,7 @@ TEST(SparseTable, HoldsEveryRowThroughGrowth) {
   }
   EXPECT_EQ(table->rows(), 200'000u);
   const base::GroupedKeys whole(all);
-  auto untouched = Make(Config("sgd", 3));
+  auto untouched = MakeSparse(SparseConfig("sgd", 3));
   std::vector<float> expected = Pull(*untouched, whole);
   for (float& w : expected) w -= 0.05f;
   EXPECT_EQ(Pull(*table, whole, base::StepKind::kInfer), expected);
@@ -177,7 +177,7 @@ TEST(SparseTable, HoldsEveryRowThroughGrowth) {
 }
 
 TEST(SparseTable, OneShardMayHoldManyRows) {
-  auto table = Make(Config("sgd", 2));
+  auto table = MakeSparse(SparseConfig("sgd", 2));
   std::vector<base::Key> keys;
   for (base::Key key = 0; keys.size() < 5000; ++key) {
     if (base::ShardOf(key) == 77) keys.push_back(key);
@@ -190,10 +190,10 @@ TEST(SparseTable, OneShardMayHoldManyRows) {
 }
 
 TEST(SparseTable, LoadedRowsEqualTheSavedOnes) {
-  auto saved = Make(Config("adam"));
-  const base::GroupedKeys keys(RandomKeys(5000, 5));
+  auto saved = MakeSparse(SparseConfig("adam"));
+  const base::GroupedKeys keys(SomeKeys(5000, 5));
   ASSERT_TRUE(Push(*saved, keys, Ones(*saved, keys)).ok());
-  auto loaded = Make(Config("adam"));
+  auto loaded = MakeSparse(SparseConfig("adam"));
   const base::GroupedKeys old({keys.keys()[17]});  // there already: loading replaces it
   ASSERT_TRUE(Push(*loaded, old, {5, 5, 5, 5}).ok());
   for (uint32_t shard = 0; shard < base::kVirtualShards; ++shard) {
@@ -212,7 +212,7 @@ TEST(SparseTable, LoadedRowsEqualTheSavedOnes) {
 }
 
 TEST(SparseTable, LoadRefusesKeysOfAnotherShardAndWrongWidths) {
-  auto table = Make(Config("sgd"));
+  auto table = MakeSparse(SparseConfig("sgd"));
   const std::vector<base::Key> key = {1};
   const uint32_t shard = base::ShardOf(1);
   const std::vector<float> row(4, 1.0f);
@@ -222,8 +222,8 @@ TEST(SparseTable, LoadRefusesKeysOfAnotherShardAndWrongWidths) {
 }
 
 TEST(SparseTable, ClearLeavesAnEmptyUsableTable) {
-  auto table = Make(Config());
-  const base::GroupedKeys keys(RandomKeys(10'000, 6));
+  auto table = MakeSparse(SparseConfig());
+  const base::GroupedKeys keys(SomeKeys(10'000, 6));
   ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());
   const auto first = Contents(*table);
   table->Clear();
@@ -235,10 +235,10 @@ TEST(SparseTable, ClearLeavesAnEmptyUsableTable) {
 }
 
 TEST(SparseTable, SkippedGradientsLeaveTheirRowsAloneAndAreCounted) {
-  auto table = Make(Config());
-  const base::GroupedKeys keys(RandomKeys(100, 7));
+  auto table = MakeSparse(SparseConfig());
+  const base::GroupedKeys keys(SomeKeys(100, 7));
   std::vector<float> grads = Ones(*table, keys);
-  grads[4 * 3 + 1] = kNan;
+  grads[4 * 3 + 1] = kNanGradient;
   grads[4 * 70 + 3] = -std::numeric_limits<float>::infinity();
   ASSERT_TRUE(Push(*table, keys, grads).ok());
   EXPECT_EQ(table->skipped_gradients(), 2u);
@@ -250,10 +250,10 @@ TEST(SparseTable, SkippedGradientsLeaveTheirRowsAloneAndAreCounted) {
 }
 
 TEST(SparseTable, AbortAppliesNothingAndNamesTableAndKey) {
-  auto table = Make(Config());
-  const base::GroupedKeys keys(RandomKeys(100, 8));
+  auto table = MakeSparse(SparseConfig());
+  const base::GroupedKeys keys(SomeKeys(100, 8));
   std::vector<float> grads = Ones(*table, keys);
-  grads[4 * 99 + 2] = kNan;
+  grads[4 * 99 + 2] = kNanGradient;
   const absl::Status s = Push(*table, keys, grads, {.nan_policy = NanPolicy::kAbort});
   EXPECT_EQ(s.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(s.message().find("embedding"), std::string::npos) << s;
@@ -262,11 +262,11 @@ TEST(SparseTable, AbortAppliesNothingAndNamesTableAndKey) {
 }
 
 TEST(SparseTable, ClipTakesZeroForWhatIsNotANumber) {
-  auto table = Make(Config("sgd"));
-  const base::GroupedKeys keys(RandomKeys(50, 9));
+  auto table = MakeSparse(SparseConfig("sgd"));
+  const base::GroupedKeys keys(SomeKeys(50, 9));
   const std::vector<float> before = Pull(*table, keys);
   std::vector<float> grads = Ones(*table, keys);
-  grads[4 * 20 + 1] = kNan;
+  grads[4 * 20 + 1] = kNanGradient;
   ASSERT_TRUE(Push(*table, keys, grads, {.nan_policy = NanPolicy::kClip}).ok());
   const std::vector<float> after = Pull(*table, keys);
   for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(after[i], i == 81 ? before[i] : before[i] - 0.05f) << i;
@@ -274,10 +274,10 @@ TEST(SparseTable, ClipTakesZeroForWhatIsNotANumber) {
 }
 
 TEST(SparseTable, StridedViewsAreReadAndWrittenInPlace) {
-  auto table = Make(Config("sgd", 3));
-  const base::GroupedKeys keys(RandomKeys(40, 10));
+  auto table = MakeSparse(SparseConfig("sgd", 3));
+  const base::GroupedKeys keys(SomeKeys(40, 10));
   const std::vector<float> before = Pull(*table, keys);
-  std::vector<float> grads(40 * 5, kNan);  // the gaps are never looked at
+  std::vector<float> grads(40 * 5, kNanGradient);  // the gaps are never looked at
   for (int i = 0; i < 40; ++i) std::fill_n(grads.begin() + i * 5, 3, 1.0f);
   base::TableGrads push;
   push.keys = keys.view();
@@ -292,8 +292,8 @@ TEST(SparseTable, StridedViewsAreReadAndWrittenInPlace) {
 }
 
 TEST(SparseTable, KeysOutOfOrderAreRefused) {
-  auto table = Make(Config("sgd"));
-  std::vector<base::Key> keys = base::GroupedKeys(RandomKeys(100, 11)).keys();
+  auto table = MakeSparse(SparseConfig("sgd"));
+  std::vector<base::Key> keys = base::GroupedKeys(SomeKeys(100, 11)).keys();
   std::swap(keys[0], keys[90]);
   std::vector<float> rows(400, 1.0f);
   const base::TableKeys view{0, keys, {}};
@@ -313,28 +313,28 @@ TEST(SparseTable, BadConfigsAndBadCallsAreRefusedByName) {
     EXPECT_EQ(table.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_NE(table.status().message().find(word), std::string::npos) << table.status();
   };
-  SparseTableConfig config = Config();
+  SparseTableConfig config = SparseConfig();
   config.dim = 0;
   refused(config, "dim");
-  config = Config();
+  config = SparseConfig();
   config.name.clear();
   refused(config, "name");
-  refused(Config("adamw"), "std_adagrad");
-  refused(Config("adamax"), "there is no 'adamax'");
-  config = Config();
+  refused(SparseConfig("adamw"), "std_adagrad");
+  refused(SparseConfig("adamax"), "there is no 'adamax'");
+  config = SparseConfig();
   config.accessor = "ctr2";
   refused(config, "plain");
-  config = Config();
+  config = SparseConfig();
   config.init.name = "xavier_uniform";
   refused(config, "initializer");
-  config = Config("adam");
+  config = SparseConfig("adam");
   config.rule.beta1 = 1;
   refused(config, "beta1");
-  config = Config();
+  config = SparseConfig();
   config.schedule.name = "step";
   refused(config, "cosine");
 
-  auto table = Make(Config());
+  auto table = MakeSparse(SparseConfig());
   const base::GroupedKeys keys({1});
   std::vector<float> row(4);
   EXPECT_FALSE(table->Pull(keys.view(), base::StepKind::kTrain, {row.data(), 3, 3}).ok());
@@ -344,8 +344,8 @@ TEST(SparseTable, BadConfigsAndBadCallsAreRefusedByName) {
 }
 
 TEST(SparseTable, DifferencesThatAreNoNumbersGoByThePolicy) {
-  auto table = Make(Config("sgd", 4));
-  const base::GroupedKeys keys(RandomKeys(50, 3));
+  auto table = MakeSparse(SparseConfig("sgd", 4));
+  const base::GroupedKeys keys(SomeKeys(50, 3));
   std::vector<float> rows(keys.size() * 4, 1.0f);
   rows[4 * 7 + 2] = std::numeric_limits<float>::quiet_NaN();
   base::TableGrads differences;
@@ -359,9 +359,9 @@ TEST(SparseTable, DifferencesThatAreNoNumbersGoByThePolicy) {
 }
 
 TEST(SparseTable, ClearsSomeShardsAndLeavesTheOthers) {
-  auto table = Make(Config("adam", 4));
-  auto twin = Make(Config("adam", 4));
-  const base::GroupedKeys keys(RandomKeys(3000, 3));
+  auto table = MakeSparse(SparseConfig("adam", 4));
+  auto twin = MakeSparse(SparseConfig("adam", 4));
+  const base::GroupedKeys keys(SomeKeys(3000, 3));
   constexpr uint32_t kHalf = base::kVirtualShards / 2;
   std::vector<base::Key> upper;
   for (const base::Key key : keys.keys())
@@ -389,9 +389,9 @@ TEST(SparseTable, ClearsSomeShardsAndLeavesTheOthers) {
 
 // Rows whose elements are all equal stay so under any interleaving of whole-row updates.
 TEST(SparseTable, AddMovesWeightsAndAssignReplacesThemWithoutTouchingTheState) {
-  auto table = Make(Config("adam", 4));
-  auto twin = Make(Config("adam", 4));
-  const base::GroupedKeys keys(RandomKeys(50, 3)), more(RandomKeys(20, 4));
+  auto table = MakeSparse(SparseConfig("adam", 4));
+  auto twin = MakeSparse(SparseConfig("adam", 4));
+  const base::GroupedKeys keys(SomeKeys(50, 3)), more(SomeKeys(20, 4));
   ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());
   ASSERT_TRUE(Push(*twin, keys, Ones(*twin, keys)).ok());
   const auto differences = [](const base::GroupedKeys& k, const std::vector<float>& rows) {
@@ -418,13 +418,13 @@ TEST(SparseTable, AddMovesWeightsAndAssignReplacesThemWithoutTouchingTheState) {
 }
 
 TEST(SparseTable, ConcurrentPullsAndPushesAreRowAtomic) {
-  SparseTableConfig config = Config("sgd", 12);
+  SparseTableConfig config = SparseConfig("sgd", 12);
   config.init.name = "zeros";
   config.rule.learning_rate = 1;
-  auto table = Make(config);
+  auto table = MakeSparse(config);
   constexpr int kThreads = 4;
   constexpr int kRounds = 60;
-  const std::vector<base::Key> all = RandomKeys(1500, 12);
+  const std::vector<base::Key> all = SomeKeys(1500, 12);
   std::vector<std::thread> threads;
   std::atomic<int> torn{0};
   for (int t = 0; t < kThreads; ++t) {

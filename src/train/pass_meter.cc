@@ -2,12 +2,10 @@
 
 #include <cstring>
 
+#include "base/elapsed.h"
+
 namespace regatta::train {
 namespace {
-
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // What Serialize puts before the metrics.
 struct Header {
@@ -34,7 +32,7 @@ void PassMeter::Add(const PassObserver::Step& step) {
 
 IntervalReport PassMeter::Interval() const {
   const double n = static_cast<double>(std::max<uint64_t>(interval_.batches, 1));
-  const double seconds = SecondsSince(interval_.since);
+  const double seconds = base::SecondsSince(interval_.since);
   IntervalReport report;
   report.epoch = epoch_;
   report.batches = batches_;
@@ -57,7 +55,7 @@ EpochReport PassMeter::Epoch(const char* what) const {
   EpochReport report;
   report.what = what;
   report.epoch = epoch_;
-  report.seconds = SecondsSince(start_);
+  report.seconds = base::SecondsSince(start_);
   report.loss = weight_ > 0 ? loss_ / weight_ : 0;
   report.samples_per_second = report.seconds > 0 ? static_cast<double>(samples_here_) / report.seconds : 0;
   report.metrics = metrics_.Report();

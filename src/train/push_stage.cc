@@ -8,7 +8,7 @@
 namespace regatta::train {
 namespace {
 
-void AddL2(double scale, base::RowsView<const float> rows, size_t count, base::AlignedVector<float>& merged) {
+void AddL2(double scale, base::RowsView<const float> rows, size_t count, base::RawVector<float>& merged) {
   for (size_t u = 0; u < count; ++u)
     for (int j = 0; j < rows.width; ++j) merged[u * rows.width + j] += static_cast<float>(scale) * rows.row(u)[j];
 }
@@ -46,7 +46,7 @@ absl::Status PushStage::Run(const PlannedBatch& planned, const PullStage& pulled
 void PushStage::Merge(const PlannedBatch& planned, const PullStage& pulled) {
   for (size_t i = 0; i < spec_.embeddings.size(); ++i) {
     const model::EmbeddingSpec& spec = spec_.embeddings[i];
-    base::AlignedVector<float>& merged = merged_[i];
+    base::RawVector<float>& merged = merged_[i];
     const size_t need = planned.plan.keys.size() * spec.dim;
     if (merged.size() < need) merged.resize(need + need / 8);
     torch::Tensor grad = pulled.leaves()[i].grad();

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/aligned_vector.h"
+#include "base/raw_vector.h"
 #include "base/status.h"
 #include "comm/communicator.h"
 #include "model/model.h"
@@ -32,8 +32,8 @@ class PushStage {
   const int thread_;
   const double clip_by_norm_;
   metrics::Tracer* const tracer_;
-  std::vector<torch::Tensor> held_;                 // gradients that the views below point into
-  std::vector<base::AlignedVector<float>> merged_;  // one gradient a key, a table each
+  std::vector<torch::Tensor> held_;             // gradients that the views below point into
+  std::vector<base::RawVector<float>> merged_;  // one gradient a key, a table each
   std::vector<base::TableGrads> tables_;
   std::vector<base::DenseGrad> dense_;
   double seconds_ = 0;

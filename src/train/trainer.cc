@@ -4,17 +4,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/elapsed.h"
 #include "base/mutex.h"
 #include "train/plan_queue.h"
 
 namespace regatta::train {
-namespace {
-
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // The state that the threads of one pass share.
 class Trainer::Pass {
@@ -38,7 +33,7 @@ class Trainer::Pass {
     while (Enter(ahead == nullptr ? Holding::kNothing : Holding::kBatch)) {
       const auto start = std::chrono::steady_clock::now();
       auto planned = ahead == nullptr ? queue_.Next(stop_asked) : std::move(ahead);
-      const double read_seconds = SecondsSince(start);
+      const double read_seconds = base::SecondsSince(start);
       if (!planned.ok() || *planned == nullptr) {
         Leave(planned.status(), Leaving::kLastBatch);
         return;
@@ -101,7 +96,7 @@ class Trainer::Pass {
     if (!result.ok()) return result.status();
     if (!status_.ok()) return status_;
     position_.Add(batch.index);
-    switch (observer_.AfterStep({*result, position_, read_seconds, SecondsSince(start)})) {
+    switch (observer_.AfterStep({*result, position_, read_seconds, base::SecondsSince(start)})) {
       case PassObserver::Wish::kGoOn:
         break;
       case PassObserver::Wish::kPause:
@@ -169,12 +164,8 @@ Trainer::Trainer(const model::Model& model, comm::Communicator& communicator, co
 absl::StatusOr<PassEnd> Trainer::RunPass(data::Dataset& dataset, base::StepKind kind, const base::DataPosition& done,
                                          uint64_t first_step, PassObserver& observer) {
   PlanQueue queue(dataset, 2 + static_cast<size_t>(options_.threads), options_.tracer);
-  RETURN_IF_ERROR(communicator_.BeginPass({.pass = done.pass,
-                                           .kind = kind,
-                                           .known = {},
-                                           .first_step = first_step,
-                                           .first_batch = done.low,
-                                           .window = done.window}));
+  RETURN_IF_ERROR(communicator_.BeginPass(
+      {.pass = done.pass, .kind = kind, .first_step = first_step, .first_batch = done.low, .window = done.window}));
   queue.Start(done);
   Pass pass(*this, queue, kind, done, first_step, observer);
   std::vector<std::thread> threads;

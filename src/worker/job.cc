@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "base/params.h"
-#include "data/dataset_options.h"
+#include "data/dataset_factory.h"
 #include "data/empty_dataset.h"
 #include "data/file_list.h"
 #include "model/zoo.h"

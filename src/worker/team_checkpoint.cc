@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/elapsed.h"
 #include "base/failpoint.h"
 
 namespace regatta::worker {
@@ -20,10 +21,6 @@ constexpr double kStopLook = 0.5;  // seconds between meetings at which sync may
 
 // What the first worker says of a meeting.
 constexpr char kNotDue[] = "not_due", kCut[] = "cut", kLeftOut[] = "left_out";
-
-double SecondsSince(std::chrono::steady_clock::time_point then) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
-}
 
 // What costs a checkpoint and not the run: a full disk, a server that went away or is busy with its own.
 bool CostsOneCheckpoint(const absl::Status& status) {
@@ -104,7 +101,7 @@ bool TeamCheckpoint::PauseAfterStep() {
 bool TeamCheckpoint::IsDue(uint64_t begun) {
   if (!sync())
     return (pace_.steps > 0 && since_cut_ >= pace_.steps) ||
-           (pace_.minutes > 0 && SecondsSince(last_cut_) >= 60 * pace_.minutes);
+           (pace_.minutes > 0 && base::SecondsSince(last_cut_) >= 60 * pace_.minutes);
   return (pace_.steps > 0 && since_cut_ + begun >= WholePushes(pace_.steps)) ||
          (plans() && since_meeting_ + begun >= WholePushes(plan_));
 }
@@ -177,7 +174,7 @@ absl::StatusOr<TeamCheckpoint::Meeting> TeamCheckpoint::Gather(Attendance attend
 TeamCheckpoint::Verdict TeamCheckpoint::Judge(const Meeting& meeting) {
   if (!plans()) return {meeting.due, false, 1};
   if (pace_.minutes <= 0) return {meeting.due, false, PlanNext(meeting, kStopLook)};
-  const double left = 60 * pace_.minutes - SecondsSince(last_cut_);
+  const double left = 60 * pace_.minutes - base::SecondsSince(last_cut_);
   const Due due = std::max(meeting.due, left <= 0 ? Due::kTime : Due::kNo);
   const double until = due == Due::kNo ? left : 60 * pace_.minutes;
   // Half of the way that is left, and all of it where that is short.
@@ -189,7 +186,7 @@ TeamCheckpoint::Verdict TeamCheckpoint::Judge(const Meeting& meeting) {
 uint64_t TeamCheckpoint::PlanNext(const Meeting& meeting, double seconds) {
   const uint64_t most = MostBatches(meeting.places);
   const double batches = static_cast<double>(std::max<uint64_t>(most - std::min(most, met_at_), 1));
-  const double seconds_a_batch = std::max(SecondsSince(last_meeting_) / batches, 1e-6);
+  const double seconds_a_batch = std::max(base::SecondsSince(last_meeting_) / batches, 1e-6);
   return static_cast<uint64_t>(
       std::clamp(std::ceil(seconds / seconds_a_batch), 1.0, static_cast<double>(kGrowth * plan_)));
 }
@@ -202,13 +199,13 @@ absl::Status TeamCheckpoint::BeginCut(const Meeting& meeting, Due due) {
   RETURN_IF_ERROR(Finish());
   if (late)
     LOG(WARNING) << absl::StrFormat("checkpoint: training waited %.3f s for the one before to be written",
-                                    SecondsSince(before));
+                                    base::SecondsSince(before));
   if (meeting.places.size() != static_cast<size_t>(team_.size()))
     return absl::UnavailableError("a worker was lost, and where it was in its data with it");
   RETURN_IF_ERROR(base::Failpoint("checkpoint.met"));
   const auto start = Clock::now();
   ASSIGN_OR_RETURN(cut_, worker_.BeginCut((epoch_ << 32) + number_ + 1));
-  LOG(INFO) << absl::StrFormat("checkpoint: cut in %.1f ms", SecondsSince(start) * 1e3);
+  LOG(INFO) << absl::StrFormat("checkpoint: cut in %.1f ms", base::SecondsSince(start) * 1e3);
   return base::Failpoint("checkpoint.begun");
 }
 

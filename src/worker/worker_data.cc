@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_join.h"
+#include "data/dataset_factory.h"
 #include "data/empty_dataset.h"
 
 namespace regatta::worker {

@@ -1,4 +1,5 @@
 """Jobs of real processes, started by `regatta launch`: every mode ends well, sync is reproducible, saves go anywhere."""
+import json
 import os
 import re
 
@@ -20,7 +21,11 @@ class ModesTest(ProgramTest):
                                    f"runner.model_save_path={mode}")
             self.assertIn("epoch: 1 done", out + err)
             logs = self.logs()
-            self.assertIn("Communicator start", logs["workerlog.0"])
+            # The mode that was asked for, as the communicator and the servers have it.
+            for worker in range(2):
+                self.assertIn(f"Communicator start: {mode}, worker {worker} of 2", logs[f"workerlog.{worker}"])
+            for server in range(2):
+                self.assertIn(f"job: {mode}, 2 workers, server {server} of 2", logs[f"serverlog.{server}"])
             self.assertIn("init rpc client with trainer_id 1", logs["workerlog.1"])
             self.assertRegex(logs["serverlog.1"], r"(?m)^I\d{4} .*\] Server listening on 127\.0\.0\.1:\d+ selected port: ")
             rows = [line for line in self.dump(mode).splitlines() if line.startswith("embedding")]
@@ -43,13 +48,29 @@ class ModesTest(ProgramTest):
         self.assertEqual([d == dumps[0] for d in dumps], [True] * 4)
 
     def test_the_report_is_the_clusters(self):
-        self.make_job(files=2, copies=3)
-        out, _ = self.launch(1, 2, "-o", "runner.sync_mode=sync", "-o", "runner.epochs=1")
-        lines = sum(len((self.folder / "train" / f"part-{i}.txt").read_text().splitlines()) for i in range(2))
-        alone, _ = self.run_regatta("infer", "-m", "config.yaml", "-o", "runner.test_data_dir=train", "--json", "-o",
-                                    "runner.infer_end_epoch=1")
-        self.assertIn(f'"samples": {lines}'.replace(" ", ""), alone.replace(" ", ""))
-        self.assertRegex(out, r"epoch: 0 done")
+        """Of two workers in sync as of one process that reads their batches in turn, in batches of twice the size."""
+        self.make_job(files=2, copies=3, batch=10)
+        parts = [self.folder / "train" / f"part-{i}.txt" for i in range(2)]
+        lines = [path.read_text().splitlines(keepends=True) for path in parts]
+        lines = [part[:230] for part in lines]
+        lines[1] = [line.replace("click:0", "click:1") for line in lines[1]]  # what worker 0 sees tells nothing of worker 1
+        for path, part in zip(parts, lines):
+            path.write_text("".join(part))
+        self.write("both/part-0.txt", "".join("".join(part[i:i + 10]) for i in range(0, 230, 10) for part in lines))
+
+        def report(out):
+            reports = [json.loads(line[line.index("{"):]) for line in out.splitlines() if '"report":"epoch"' in line]
+            self.assertEqual(len(reports), 1, out[-3000:])
+            return reports[0]
+
+        job = report(self.launch(1, 2, "-o", "runner.sync_mode=sync", "-o", "runner.epochs=1", "--json")[0])
+        alone = report(self.run_regatta("train", "-m", "config.yaml", "-o", "runner.epochs=1", "-o",
+                                        "runner.train_data_dir=both", "-o", "runner.train_batch_size=20", "-o",
+                                        "runner.model_save_path=alone", "--json")[0])
+        self.assertEqual(job["samples"], 460)
+        self.assertEqual(alone["samples"], 460)
+        for name in ("loss", "auc", "logloss", "actual_ctr", "predicted_ctr", "mae", "rmse"):
+            self.assertAlmostEqual(job[name], alone[name], delta=1e-4, msg=name)
 
     def test_resume_and_warm_start_with_another_number_of_servers(self):
         self.make_job(files=2)

@@ -29,14 +29,23 @@ class CheckLayersTest(unittest.TestCase):
             ({"src/runner/x.cc": '#include "model/model.h"\n'}, "src/runner may not include model/model.h"),
             ({"src/comm/x.cc": '#include "absl/synchronization/mutex.h"\n'}, "base/mutex.h"),
             ({"src/misc/x.cc": ""}, "not in the layer table"),
+            ({"src/comm/x.cc": '#include "fleet/testing/y.h"\n'}, "which is for tests"),
+            ({"src/table/x_test.cc": "#include <torch/torch.h>\n"}, "torch-free"),
+            ({"src/table/a.h": "", "src/table/b.h": '#include "table/a.h"\n', "src/table/a.cc": '#include "table/b.h"\n'},
+             "table/a includes table/b, table/b includes table/a"),
         ):
             done = self.check(files)
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertIn(word, done.stdout)
 
     def test_what_is_allowed_passes(self):
-        self.assertEqual(self.check({"src/model/x.cc": '#include "data/batch.h"\n#include <torch/torch.h>\n'}).returncode,
-                         0)
+        for files in (
+            {"src/model/x.cc": '#include "data/batch.h"\n#include <torch/torch.h>\n'},
+            {"src/train/x_test.cc": '#include "client/y.h"\n', "src/client/testing/y.h": '#include "server/z.h"\n'},
+            {"src/table/a.h": "", "src/table/b.h": '#include "table/a.h"\n', "src/table/a_test.cc": '#include "table/b.h"\n'},
+        ):
+            done = self.check(files)
+            self.assertEqual(done.returncode, 0, done.stdout)
 
 
 if __name__ == "__main__":

@@ -21,9 +21,11 @@ class WalkTest(ProgramTest):
             self.assertLessEqual(before["ts"] + before["dur"], after["ts"] + 0.01)
         planner = next(t for t in threads.values() if t[0]["name"] == "plan")
         self.assertEqual([e["name"] for e in planner], ["plan"] * 24)
-        pulls = [e for e in trainer if e["name"] == "pull"]
-        for plan, pull in zip(planner, pulls):
-            self.assertLessEqual(plan["ts"], pull["ts"])
+        # Without a thread of its own plan k + 1 would begin after commit k ends, always. On a busy machine the planner may
+        # be late now and then.
+        commits = [e for e in trainer if e["name"] == "commit"]
+        ahead = sum(plan["ts"] < commit["ts"] for plan, commit in zip(planner[1:], commits))
+        self.assertGreater(ahead, len(commits) / 2)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@
 namespace regatta::data {
 namespace {
 
-Schema SmallSchema() {
+Schema TextSchema() {
   Schema schema;
   schema.sparse_slots = {"1", "2"};
   schema.dense_dim = 1;
@@ -19,7 +19,7 @@ Schema SmallSchema() {
   return schema;
 }
 
-SampleBlock Parse(const Schema& schema, const std::string& text) {
+SampleBlock ParseText(const Schema& schema, const std::string& text) {
   auto parser = MakeSlotTextParser(schema);
   EXPECT_TRUE(parser.ok()) << parser.status();
   const std::string padded = text + std::string(kPadding, '7');
@@ -28,7 +28,7 @@ SampleBlock Parse(const Schema& schema, const std::string& text) {
   return block;
 }
 
-std::vector<uint64_t> Bag(const SampleBlock& block, int sample, int slot) {
+std::vector<uint64_t> TextBag(const SampleBlock& block, int sample, int slot) {
   const size_t bag = static_cast<size_t>(sample * block.slots + slot);
   return {block.keys.data() + block.BagBegin(bag), block.keys.data() + block.ends[bag]};
 }
@@ -38,7 +38,7 @@ using Ids = std::vector<uint64_t>;
 TEST(SlotText, ReadsTheCriteoSampleAsAPlainReaderDoes) {
   std::ifstream file(REGATTA_TEST_DATA "/criteo_slots_80.txt");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const SampleBlock block = Parse(CriteoSchema(), text);
+  const SampleBlock block = ParseText(CriteoSchema(), text);
   ASSERT_EQ(block.size, 80);
   EXPECT_EQ(block.lines, 80u);
   EXPECT_EQ(block.bad_lines, 0u);
@@ -56,48 +56,48 @@ TEST(SlotText, ReadsTheCriteoSampleAsAPlainReaderDoes) {
     for (int slot = 0; slot < 26; ++slot) {
       Ids want;
       for (const std::string& id : slots[std::to_string(slot + 1)]) want.push_back(std::stoull(id));
-      EXPECT_EQ(Bag(block, sample, slot), want);
+      EXPECT_EQ(TextBag(block, sample, slot), want);
     }
   }
 }
 
 TEST(SlotText, TakesSlotsInAnyOrderRepeatedAndMissing) {
-  const SampleBlock block = Parse(SmallSchema(),
-                                  "click:1 d:0.5 1:10 2:20\n"
-                                  "2:21 2:22 d:-1.25 1:11 click:0\n"
-                                  "click:0 d:3\n"
-                                  "2:21 2:23 d:-1.5 1:12 click:1\n"
-                                  "click:1 other:x:y d:1e-3 2:7 unknown:-5\n");
+  const SampleBlock block = ParseText(TextSchema(),
+                                      "click:1 d:0.5 1:10 2:20\n"
+                                      "2:21 2:22 d:-1.25 1:11 click:0\n"
+                                      "click:0 d:3\n"
+                                      "2:21 2:23 d:-1.5 1:12 click:1\n"
+                                      "click:1 other:x:y d:1e-3 2:7 unknown:-5\n");
   ASSERT_EQ(block.size, 5);
-  EXPECT_EQ(Bag(block, 0, 0), Ids({10}));
-  EXPECT_EQ(Bag(block, 0, 1), Ids({20}));
-  EXPECT_EQ(Bag(block, 1, 0), Ids({11}));
-  EXPECT_EQ(Bag(block, 1, 1), Ids({21, 22}));
-  EXPECT_EQ(Bag(block, 2, 0), Ids({}));
-  EXPECT_EQ(Bag(block, 2, 1), Ids({}));
-  EXPECT_EQ(Bag(block, 3, 0), Ids({12}));
-  EXPECT_EQ(Bag(block, 3, 1), Ids({21, 23}));
-  EXPECT_EQ(Bag(block, 4, 1), Ids({7}));
+  EXPECT_EQ(TextBag(block, 0, 0), Ids({10}));
+  EXPECT_EQ(TextBag(block, 0, 1), Ids({20}));
+  EXPECT_EQ(TextBag(block, 1, 0), Ids({11}));
+  EXPECT_EQ(TextBag(block, 1, 1), Ids({21, 22}));
+  EXPECT_EQ(TextBag(block, 2, 0), Ids({}));
+  EXPECT_EQ(TextBag(block, 2, 1), Ids({}));
+  EXPECT_EQ(TextBag(block, 3, 0), Ids({12}));
+  EXPECT_EQ(TextBag(block, 3, 1), Ids({21, 23}));
+  EXPECT_EQ(TextBag(block, 4, 1), Ids({7}));
   EXPECT_EQ(std::vector<float>(block.dense.begin(), block.dense.end()),
             std::vector<float>({0.5f, -1.25f, 3.0f, -1.5f, 0.001f}));
   EXPECT_EQ(std::vector<float>(block.labels.begin(), block.labels.end()), std::vector<float>({1, 0, 0, 1, 1}));
 }
 
 TEST(SlotText, TakesEveryIdUpTo64Bits) {
-  const SampleBlock block = Parse(SmallSchema(),
-                                  "click:0 d:0 1:0 2:18446744073709551615\n"
-                                  "click:0 d:0 1:1 2:2\n"
-                                  "click:0 d:0 1:12345678 2:1234567890123456\n"
-                                  "click:0 d:0 1:0 2:18446744073709551615\n"
-                                  "click:0 d:0 1:00000000000000000000000042 2:9999999999999999999\n");
+  const SampleBlock block = ParseText(TextSchema(),
+                                      "click:0 d:0 1:0 2:18446744073709551615\n"
+                                      "click:0 d:0 1:1 2:2\n"
+                                      "click:0 d:0 1:12345678 2:1234567890123456\n"
+                                      "click:0 d:0 1:0 2:18446744073709551615\n"
+                                      "click:0 d:0 1:00000000000000000000000042 2:9999999999999999999\n");
   ASSERT_EQ(block.size, 5) << (block.bad.empty() ? "" : block.bad[0].reason);
-  EXPECT_EQ(Bag(block, 0, 1), Ids({UINT64_MAX}));
-  EXPECT_EQ(Bag(block, 0, 0), Ids({0}));
-  EXPECT_EQ(Bag(block, 2, 0), Ids({12345678}));
-  EXPECT_EQ(Bag(block, 2, 1), Ids({1234567890123456ull}));
-  EXPECT_EQ(Bag(block, 3, 1), Ids({UINT64_MAX}));
-  EXPECT_EQ(Bag(block, 4, 0), Ids({42}));
-  EXPECT_EQ(Bag(block, 4, 1), Ids({9999999999999999999ull}));
+  EXPECT_EQ(TextBag(block, 0, 1), Ids({UINT64_MAX}));
+  EXPECT_EQ(TextBag(block, 0, 0), Ids({0}));
+  EXPECT_EQ(TextBag(block, 2, 0), Ids({12345678}));
+  EXPECT_EQ(TextBag(block, 2, 1), Ids({1234567890123456ull}));
+  EXPECT_EQ(TextBag(block, 3, 1), Ids({UINT64_MAX}));
+  EXPECT_EQ(TextBag(block, 4, 0), Ids({42}));
+  EXPECT_EQ(TextBag(block, 4, 1), Ids({9999999999999999999ull}));
 }
 
 TEST(SlotText, TellsWhatIsWrongWithALineAndSkipsIt) {
@@ -134,7 +134,7 @@ TEST(SlotText, TellsWhatIsWrongWithALineAndSkipsIt) {
       {"click:0 d:0.5 1:10 2:20 trailing", "found 'trailing'"},
   };
   for (const Case& bad : cases) {
-    const SampleBlock block = Parse(SmallSchema(), good + bad.line + "\n" + good);
+    const SampleBlock block = ParseText(TextSchema(), good + bad.line + "\n" + good);
     EXPECT_EQ(block.size, 2) << bad.line;
     EXPECT_EQ(block.lines, 3u);
     EXPECT_EQ(block.keys.size(), 4u) << "a bad line must leave no key: " << bad.line;
@@ -147,13 +147,13 @@ TEST(SlotText, TellsWhatIsWrongWithALineAndSkipsIt) {
 }
 
 TEST(SlotText, TakesOddSpacingAndLineEndings) {
-  const SampleBlock block = Parse(SmallSchema(),
-                                  "click:1 d:0.5 1:10 2:20\r\nclick:1 d:0.5 1:11 2:21\r\n"
-                                  "  click:1\td:0.5   1:12 2:22  \nclick:1 d:0.5 1:13 2:23 \n");
+  const SampleBlock block = ParseText(TextSchema(),
+                                      "click:1 d:0.5 1:10 2:20\r\nclick:1 d:0.5 1:11 2:21\r\n"
+                                      "  click:1\td:0.5   1:12 2:22  \nclick:1 d:0.5 1:13 2:23 \n");
   ASSERT_EQ(block.size, 4);
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(Bag(block, i, 0), Ids({10u + static_cast<uint64_t>(i)}));
-    EXPECT_EQ(Bag(block, i, 1), Ids({20u + static_cast<uint64_t>(i)}));
+    EXPECT_EQ(TextBag(block, i, 0), Ids({10u + static_cast<uint64_t>(i)}));
+    EXPECT_EQ(TextBag(block, i, 1), Ids({20u + static_cast<uint64_t>(i)}));
   }
 }
 
@@ -162,10 +162,10 @@ TEST(SlotText, ReadsValuesOfKeys) {
   schema.label = "label";
   schema.sparse_slots = {"feat_idx"};
   schema.value_slot = "feat_value";
-  const SampleBlock block = Parse(schema,
-                                  "label:1 feat_idx:3 feat_idx:9 feat_value:0.5 feat_value:2\n"
-                                  "label:0 feat_value:0.25 feat_idx:4 feat_idx:8 feat_value:1\n"
-                                  "label:0 feat_idx:4 feat_value:0.25 feat_value:1\n");
+  const SampleBlock block = ParseText(schema,
+                                      "label:1 feat_idx:3 feat_idx:9 feat_value:0.5 feat_value:2\n"
+                                      "label:0 feat_value:0.25 feat_idx:4 feat_idx:8 feat_value:1\n"
+                                      "label:0 feat_idx:4 feat_value:0.25 feat_value:1\n");
   ASSERT_EQ(block.size, 2);
   EXPECT_EQ(std::vector<float>(block.values.begin(), block.values.end()), std::vector<float>({0.5, 2, 0.25, 1}));
   ASSERT_EQ(block.bad.size(), 1u);
@@ -177,7 +177,7 @@ TEST(SlotText, KeepsValuesWithTheirKeysWhenSlotsAreOutOfOrder) {
   schema.sparse_slots = {"1", "2"};
   schema.value_slot = "v";
   const std::string line = "click:1 2:20 1:10 2:21 v:0.2 v:0.1 v:0.3\n";
-  const SampleBlock block = Parse(schema, line + line);
+  const SampleBlock block = ParseText(schema, line + line);
   ASSERT_EQ(block.size, 2);
   EXPECT_EQ(Ids(block.keys.begin(), block.keys.end()), Ids({10, 20, 21, 10, 20, 21}));
   EXPECT_EQ(std::vector<float>(block.values.begin(), block.values.end()),
@@ -185,17 +185,18 @@ TEST(SlotText, KeepsValuesWithTheirKeysWhenSlotsAreOutOfOrder) {
 }
 
 TEST(SlotText, ReadsWeightsAndUsers) {
-  Schema schema = SmallSchema();
+  Schema schema = TextSchema();
   schema.weight_slot = "w";
   schema.user_slot = "u";
-  SampleBlock block = Parse(schema, "click:1 d:1 w:0.5 u:77 1:5\nclick:1 d:1 w:2 u:78 1:6\nclick:1 d:1 w:-1 u:3 1:6\n");
+  SampleBlock block =
+      ParseText(schema, "click:1 d:1 w:0.5 u:77 1:5\nclick:1 d:1 w:2 u:78 1:6\nclick:1 d:1 w:-1 u:3 1:6\n");
   EXPECT_EQ(block.size, 2);
   EXPECT_EQ(std::vector<float>(block.weights.begin(), block.weights.end()), std::vector<float>({0.5, 2}));
   EXPECT_EQ(Ids(block.users.begin(), block.users.end()), Ids({77, 78}));
   EXPECT_EQ(block.bad_lines, 1u);
   schema.weight_slot = "";
   schema.user_slot = "2";
-  block = Parse(schema, "click:1 d:1 2:9 1:5\nclick:1 d:1 2:8 1:5\nclick:1 d:1 1:5\n");
+  block = ParseText(schema, "click:1 d:1 2:9 1:5\nclick:1 d:1 2:8 1:5\nclick:1 d:1 1:5\n");
   EXPECT_EQ(Ids(block.users.begin(), block.users.end()), Ids({9, 8, 0}));
 }
 
@@ -222,14 +223,14 @@ TEST(SlotText, DecimalsAreTheNearestDoubleAsFloat) {
                                "1.00000005960464477"};
   std::string text;
   for (const char* number : texts) text += std::string("click:0 d:") + number + " 1:1\n";
-  const SampleBlock block = Parse(SmallSchema(), text);
+  const SampleBlock block = ParseText(TextSchema(), text);
   ASSERT_EQ(block.size, static_cast<int>(std::size(texts))) << (block.bad.empty() ? "" : block.bad[0].reason);
   for (size_t i = 0; i < std::size(texts); ++i)
     EXPECT_EQ(block.dense[i], static_cast<float>(std::strtod(texts[i], nullptr))) << texts[i];
 }
 
 TEST(SlotPlan, PortableCodeGivesTheSameBits) {
-  const FieldMap fields = FieldMap::Make(SmallSchema()).value();
+  const FieldMap fields = FieldMap::Make(TextSchema()).value();
   const std::string planned = "click:1 d:0.00497512437811 1:1234567 2:99999999999";
   const std::string text = planned + "\nclick:0 d:-7.25 1:1 2:1234567890123456\n" + std::string(kPadding, '9');
   for (const SlotPlan::Target target : {SlotPlan::Target::kFastest, SlotPlan::Target::kPortable}) {
@@ -255,7 +256,7 @@ TEST(SlotPlan, PortableCodeGivesTheSameBits) {
 
 // Every way in which a line can leave the plan, on both targets.
 TEST(SlotPlan, TakesOnlyLinesThatFollowIt) {
-  const FieldMap fields = FieldMap::Make(SmallSchema()).value();
+  const FieldMap fields = FieldMap::Make(TextSchema()).value();
   const std::string planned = "click:1 other:x d:0.5 1:1234567 2:99";
   const auto follows = [&](const std::string& line, SlotPlan::Target target) {
     SlotPlan plan(target);
@@ -301,7 +302,7 @@ TEST(SlotPlan, TakesOnlyLinesThatFollowIt) {
 }
 
 TEST(SlotText, RefusesASchemaThatNamesASlotTwice) {
-  Schema schema = SmallSchema();
+  Schema schema = TextSchema();
   schema.sparse_slots.push_back("d");
   EXPECT_EQ(MakeSlotTextParser(schema).status().message(), "slot 'd' is declared twice");
 }

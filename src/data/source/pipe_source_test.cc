@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/file.h"
-#include "data/dataset_options.h"
+#include "data/dataset_factory.h"
 #include "data/source/child_process.h"
 
 namespace regatta::data {

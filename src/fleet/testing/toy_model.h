@@ -153,11 +153,13 @@ inline absl::Status RunLedgerPass(comm::Communicator& comm, int rank, uint64_t s
     const base::StepKeys wanted{.step = step, .thread = 0, .kind = base::StepKind::kTrain, .tables = {&keys, 1}};
     base::StepRows rows;
     RETURN_IF_ERROR(comm.Pull(wanted, &rows));
-    const std::vector<float> ones(3, -1.0f);  // the rule subtracts
+    const float ones[] = {-1, -1};  // the rule subtracts
+    // Dense element 1 gets step + 1: of an exchange that adds several steps up, a lost one changes the mean.
+    const float dense[] = {-1, -static_cast<float>(step + 1), -1};
     base::TableGrads table;
     table.keys = keys;
-    table.grads = {ones.data(), 1, 1};
-    const base::DenseGrad piece{0, ones};
+    table.grads = {ones, 1, 1};
+    const base::DenseGrad piece{0, dense};
     base::StepGrads grads;
     grads.step = step;
     grads.samples = 1;

@@ -56,6 +56,4 @@ class Accessor {
   virtual void Assign(const PushBlock& block) const = 0;
 };
 
-absl::StatusOr<std::unique_ptr<Accessor>> MakeAccessor(const SparseTableConfig& config);
-
 }  // namespace regatta::table

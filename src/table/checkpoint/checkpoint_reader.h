@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "table/checkpoint/data_file.h"
 #include "table/checkpoint/manifest.h"
+#include "table/checkpoint/model_tables.h"
 #include "table/checkpoint/row_cursor.h"
 #include "table/checkpoint/run_state.h"
 #include "table/checkpoint/save_layer.h"
@@ -21,17 +22,6 @@
 #include "table/sparse_table.h"
 
 namespace regatta::table {
-
-// The tables of a model, to be filled.
-struct ModelTables {
-  std::vector<SparseTable*> sparse;
-  DenseTable* dense = nullptr;
-};
-
-enum class LoadKind {
-  kTraining,   // weights and optimizer state; the rules must be the saved ones (their settings may differ)
-  kInference,  // weights only: any rule will do, tables that the model lacks are left out
-};
 
 class CheckpointReader {
  public:

@@ -10,7 +10,6 @@
 #include "base/key.h"
 #include "table/checkpoint/block.h"
 #include "table/checkpoint/data_file.h"
-#include "table/checkpoint/local_model.h"
 #include "table/checkpoint/manifest.h"
 #include "table/checkpoint/parallel.h"
 #include "table/checkpoint/row_sorter.h"
@@ -261,13 +260,6 @@ absl::Status WriteCheckpoint(const std::string& folder, const SaveContents& cont
   absl::Status cleaned = CleanUpSave(folder);
   if (!cleaned.ok()) status = base::Annotate(status, absl::StrCat("(and then ", cleaned.message(), ")"));
   return base::Annotate(status, absl::StrCat("saving ", folder));
-}
-
-absl::Status WriteCheckpoint(const std::string& folder, const ModelView& model, const RunState& run) {
-  std::vector<std::unique_ptr<RowSource>> rows;
-  SaveContents contents = ContentsOf(model, rows);
-  contents.run = run;
-  return WriteCheckpoint(folder, contents);
 }
 
 }  // namespace regatta::table

@@ -14,19 +14,12 @@
 
 namespace regatta::table {
 
-// The tables of a model, to be saved. No push may run while they are.
-struct ModelView {
-  std::vector<const SparseTable*> sparse;
-  const DenseTable* dense = nullptr;
-};
-
 // Folders beside a save that only an interrupted writer leaves behind.
 inline constexpr char kSavingSuffix[] = ".saving";      // being written, or the replaced one being removed
 inline constexpr char kReplacedSuffix[] = ".replaced";  // the old save, where the disk cannot exchange folders
 
 // Replaces what `folder` holds, which must be a save or nothing. RESOURCE_EXHAUSTED, before anything is touched, where
 // the disk has not enough room.
-absl::Status WriteCheckpoint(const std::string& folder, const ModelView& model, const RunState& run);
 absl::Status WriteCheckpoint(const std::string& folder, const SaveContents& contents);
 
 // Bytes that the save would take.

@@ -37,6 +37,13 @@ SaveContents ContentsOf(const ModelView& model, std::vector<std::unique_ptr<RowS
   return contents;
 }
 
+absl::Status WriteCheckpoint(const std::string& folder, const ModelView& model, const RunState& run) {
+  std::vector<std::unique_ptr<RowSource>> rows;
+  SaveContents contents = ContentsOf(model, rows);
+  contents.run = run;
+  return WriteCheckpoint(folder, contents);
+}
+
 absl::StatusOr<SaveContents> LocalModel::Contents() {
   return ContentsOf({{tables_.sparse.begin(), tables_.sparse.end()}, tables_.dense}, rows_);
 }

@@ -3,15 +3,27 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "table/checkpoint/checkpoint_writer.h"
 #include "table/checkpoint/model_store.h"
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
 
 namespace regatta::table {
 
+// The tables of a model, to be saved. No push may run while they are.
+struct ModelView {
+  std::vector<const SparseTable*> sparse;
+  const DenseTable* dense = nullptr;
+};
+
 // What a save needs of live tables; `rows` keeps what it points to.
 SaveContents ContentsOf(const ModelView& model, std::vector<std::unique_ptr<RowSource>>& rows);
+
+// As WriteCheckpoint of checkpoint_writer.h.
+absl::Status WriteCheckpoint(const std::string& folder, const ModelView& model, const RunState& run);
 
 class LocalModel final : public ModelStore {
  public:

@@ -17,8 +17,6 @@
 
 namespace regatta::table {
 
-inline constexpr char kManifestName[] = "MANIFEST";
-inline constexpr uint64_t kMaxManifestBytes = 64 << 20;
 inline constexpr uint32_t kMaxDataFiles = 64;
 inline constexpr size_t kMaxSparseTables = 16'384;
 inline constexpr uint32_t kWholeVersion = 1;    // of the manifest of a save that stands alone

@@ -26,7 +26,7 @@
 namespace regatta::table {
 namespace {
 
-RunState At(uint64_t step) {
+RunState AtStep(uint64_t step) {
   RunState run;
   run.step = step;
   run.blobs = {{"auc", std::string(step % 7, 'a')}};
@@ -34,8 +34,8 @@ RunState At(uint64_t step) {
 }
 
 // Saves a model whole or, with the folder of a base, its changes.
-absl::Status Save(const std::string& folder, const TestModel& model, const RunState& run,
-                  const std::string& since = "") {
+absl::Status SaveCut(const std::string& folder, const TestModel& model, const RunState& run,
+                     const std::string& since = "") {
   CutOptions options;
   if (!since.empty()) {
     ASSIGN_OR_RETURN(options.base, BaseAt(since));
@@ -44,7 +44,7 @@ absl::Status Save(const std::string& folder, const TestModel& model, const RunSt
   return SaveCut(folder, *cut, run);
 }
 
-absl::Status Load(const std::string& folder, const TestModel& model) {
+absl::Status LoadCut(const std::string& folder, const TestModel& model) {
   ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::Open(folder));
   return reader.LoadInto(model.tables(), LoadKind::kTraining);
 }
@@ -53,7 +53,7 @@ void Track(const TestModel& model) {
   for (const auto& table : model.sparse) table->TrackChanges(Tracking::kOn);
 }
 
-void Push(const TestModel& model, std::vector<base::Key> keys, float gradient) {
+void PushModel(const TestModel& model, std::vector<base::Key> keys, float gradient) {
   const base::GroupedKeys grouped(std::move(keys));
   for (const auto& table : model.sparse) {
     const int width = table->push_width();
@@ -103,7 +103,7 @@ TEST(ModelCut, SavedWhileFourThreadsPushIsTheModelAtItsBegin) {
         for (int i = 0; i < 100; ++i) keys.push_back(rng.Below(2000 + 10 * round));
         while (pausing) std::this_thread::yield();  // the lock alone prefers who shares it
         std::shared_lock lock(pause);
-        Push(model, std::move(keys), static_cast<float>(rng.Uniform()));
+        PushModel(model, std::move(keys), static_cast<float>(rng.Uniform()));
       }
     });
   }
@@ -117,11 +117,11 @@ TEST(ModelCut, SavedWhileFourThreadsPushIsTheModelAtItsBegin) {
     {
       pausing = true;
       const std::unique_lock paused(pause);
-      ASSERT_TRUE(WriteCheckpoint(at + "-copy", model.view(), At(i)).ok());
+      ASSERT_TRUE(WriteCheckpoint(at + "-copy", model.view(), AtStep(i)).ok());
       cut = ModelCut::Begin(model.tables(), options).value();
       pausing = false;
     }
-    ASSERT_EQ(SaveCut(at, *cut, At(i)), absl::OkStatus());
+    ASSERT_EQ(SaveCut(at, *cut, AtStep(i)), absl::OkStatus());
     base = at;
   }
   stop = true;
@@ -130,8 +130,8 @@ TEST(ModelCut, SavedWhileFourThreadsPushIsTheModelAtItsBegin) {
   for (uint64_t i = 0; i < 4; ++i) {
     const std::string at = folder / absl::StrCat("cut", i);
     TestModel a(5, {70, 3}), b(5, {70, 3});
-    ASSERT_EQ(Load(at, a), absl::OkStatus());
-    ASSERT_EQ(Load(at + "-copy", b), absl::OkStatus());
+    ASSERT_EQ(LoadCut(at, a), absl::OkStatus());
+    ASSERT_EQ(LoadCut(at + "-copy", b), absl::OkStatus());
     EXPECT_TRUE(a.SameBits(b)) << i;
     EXPECT_TRUE(Dump(CheckpointReader::Open(at).value()) == Dump(CheckpointReader::Open(at + "-copy").value()));
   }
@@ -148,8 +148,8 @@ TEST(ModelCut, AShardLargerThanASorterHoldsIsSavedToo) {
     ASSERT_TRUE(model.sparse[0]->Load(77, {&key, 1}, row).ok());
     ++rows;
   }
-  ASSERT_EQ(Save(folder / "0", model, At(0)), absl::OkStatus());
-  ASSERT_TRUE(WriteCheckpoint(folder / "copy", model.view(), At(0)).ok());
+  ASSERT_EQ(SaveCut(folder / "0", model, AtStep(0)), absl::OkStatus());
+  ASSERT_TRUE(WriteCheckpoint(folder / "copy", model.view(), AtStep(0)).ok());
   EXPECT_TRUE(FilesIn(folder / "0") == FilesIn(folder / "copy"));
 }
 
@@ -163,9 +163,9 @@ TEST(ModelCut, AFailedSaveAbandonsIt) {
     auto cut = ModelCut::Begin(model.tables(), {});
     ASSERT_TRUE(cut.ok());
     EXPECT_EQ(ModelCut::Begin(model.tables(), {}).status().code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_FALSE(SaveCut(folder / "mine", **cut, At(1)).ok());
+    EXPECT_FALSE(SaveCut(folder / "mine", **cut, AtStep(1)).ok());
   }
-  EXPECT_EQ(Save(folder / "1", model, At(1)), absl::OkStatus());
+  EXPECT_EQ(SaveCut(folder / "1", model, AtStep(1)), absl::OkStatus());
 }
 
 TEST(Incremental, HoldsOnlyWhatChangedAndGivesBackEveryBit) {
@@ -173,15 +173,15 @@ TEST(Incremental, HoldsOnlyWhatChangedAndGivesBackEveryBit) {
   TestModel model;
   Track(model);
   model.FillRandom(3000, 1);
-  ASSERT_EQ(Save(folder / "0", model, At(0)), absl::OkStatus());
+  ASSERT_EQ(SaveCut(folder / "0", model, AtStep(0)), absl::OkStatus());
   const std::vector<base::Key> born = {1, 2, 3};
-  Push(model, born, 0.5f);
-  ASSERT_EQ(Save(folder / "1", model, At(1), folder / "0"), absl::OkStatus());
-  Push(model, {2, 3, 4, 5}, 0.25f);
+  PushModel(model, born, 0.5f);
+  ASSERT_EQ(SaveCut(folder / "1", model, AtStep(1), folder / "0"), absl::OkStatus());
+  PushModel(model, {2, 3, 4, 5}, 0.25f);
   model.FillDense(9);
-  ASSERT_EQ(Save(folder / "2", model, At(2), folder / "1"), absl::OkStatus());
-  ASSERT_EQ(Save(folder / "3", model, At(3), folder / "2"), absl::OkStatus());  // no row has changed
-  ASSERT_TRUE(WriteCheckpoint(folder / "whole", model.view(), At(3)).ok());
+  ASSERT_EQ(SaveCut(folder / "2", model, AtStep(2), folder / "1"), absl::OkStatus());
+  ASSERT_EQ(SaveCut(folder / "3", model, AtStep(3), folder / "2"), absl::OkStatus());  // no row has changed
+  ASSERT_TRUE(WriteCheckpoint(folder / "whole", model.view(), AtStep(3)).ok());
 
   const auto reader = CheckpointReader::Open(folder / "3");
   ASSERT_EQ(reader.status(), absl::OkStatus());
@@ -190,7 +190,7 @@ TEST(Incremental, HoldsOnlyWhatChangedAndGivesBackEveryBit) {
   EXPECT_EQ(reader->layers()[2].manifest.TotalRows(), 8u);
   EXPECT_EQ(reader->layers()[3].manifest.TotalRows(), 0u);
   EXPECT_TRUE(reader->Verify().empty());
-  EXPECT_EQ(reader->ReadRunState().value(), At(3));
+  EXPECT_EQ(reader->ReadRunState().value(), AtStep(3));
   EXPECT_EQ(reader->CountRows(0).value(), 3005u);
   TestModel loaded;
   ASSERT_EQ(reader->LoadInto(loaded.tables(), LoadKind::kTraining), absl::OkStatus());
@@ -225,31 +225,31 @@ TEST(Incremental, IsRefusedWhereChangesCannotBeTold) {
   TestFolder folder;
   TestModel model;
   model.FillRandom(100, 1);
-  ASSERT_EQ(Save(folder / "0", model, At(0)), absl::OkStatus());
-  EXPECT_EQ(Save(folder / "1", model, At(1), folder / "0").code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_EQ(SaveCut(folder / "0", model, AtStep(0)), absl::OkStatus());
+  EXPECT_EQ(SaveCut(folder / "1", model, AtStep(1), folder / "0").code(), absl::StatusCode::kFailedPrecondition);
   Track(model);
-  EXPECT_EQ(Save(folder / "1", model, At(1), folder / "0").code(), absl::StatusCode::kFailedPrecondition);
-  ASSERT_EQ(Save(folder / "1", model, At(1)), absl::OkStatus());
-  ASSERT_EQ(Save(folder / "2", model, At(2), folder / "1"), absl::OkStatus());
+  EXPECT_EQ(SaveCut(folder / "1", model, AtStep(1), folder / "0").code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_EQ(SaveCut(folder / "1", model, AtStep(1)), absl::OkStatus());
+  ASSERT_EQ(SaveCut(folder / "2", model, AtStep(2), folder / "1"), absl::OkStatus());
   // Loading clears: the rows that are gone are in no difference.
-  ASSERT_EQ(Load(folder / "0", model), absl::OkStatus());
-  EXPECT_EQ(Save(folder / "3", model, At(3), folder / "2").code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_FALSE(Save(folder / "4", model, At(4), folder / "nowhere").ok());
+  ASSERT_EQ(LoadCut(folder / "0", model), absl::OkStatus());
+  EXPECT_EQ(SaveCut(folder / "3", model, AtStep(3), folder / "2").code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(SaveCut(folder / "4", model, AtStep(4), folder / "nowhere").ok());
 }
 
 TEST(Incremental, OnAnotherSaveThanItsBaseIsNotWritten) {
   TestFolder folder;
   TestModel model;
   Track(model);
-  ASSERT_EQ(Save(folder / "0", model, At(0)), absl::OkStatus());
+  ASSERT_EQ(SaveCut(folder / "0", model, AtStep(0)), absl::OkStatus());
   CutOptions options;
   options.base = BaseAt(folder / "0").value();
   const auto save = [&](const std::string& name) {
     const auto cut = ModelCut::Begin(model.tables(), options).value();
-    return SaveCut(folder / name, *cut, At(1));
+    return SaveCut(folder / name, *cut, AtStep(1));
   };
   EXPECT_EQ(save("0").code(), absl::StatusCode::kFailedPrecondition) << "its own base";
-  ASSERT_TRUE(WriteCheckpoint(folder / "0", model.view(), At(5)).ok());
+  ASSERT_TRUE(WriteCheckpoint(folder / "0", model.view(), AtStep(5)).ok());
   const absl::Status status = save("1");
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), folder / "0")) << status;
@@ -261,10 +261,10 @@ class BrokenChain : public testing::Test {
   void SetUp() override {
     Track(model_);
     model_.FillRandom(50, 1);
-    ASSERT_EQ(Save(folder_ / "0", model_, At(0)), absl::OkStatus());
+    ASSERT_EQ(SaveCut(folder_ / "0", model_, AtStep(0)), absl::OkStatus());
     for (int i = 1; i < 4; ++i) {
-      Push(model_, {1, 2, static_cast<base::Key>(i)}, 1.0f);
-      ASSERT_EQ(Save(folder_ / absl::StrCat(i), model_, At(i), folder_ / absl::StrCat(i - 1)), absl::OkStatus());
+      PushModel(model_, {1, 2, static_cast<base::Key>(i)}, 1.0f);
+      ASSERT_EQ(SaveCut(folder_ / absl::StrCat(i), model_, AtStep(i), folder_ / absl::StrCat(i - 1)), absl::OkStatus());
     }
     ASSERT_TRUE(CheckpointReader::Open(folder_ / "3").ok());
   }
@@ -295,7 +295,7 @@ TEST_F(BrokenChain, AMissingBase) {
 TEST_F(BrokenChain, AnotherBaseOfTheSameModel) {
   TestModel other;
   other.FillRandom(50, 2);
-  ASSERT_TRUE(WriteCheckpoint(folder_ / "0", other.view(), At(0)).ok());
+  ASSERT_TRUE(WriteCheckpoint(folder_ / "0", other.view(), AtStep(0)).ok());
   ExpectFound("0", "not the save that it was made for");
 }
 
@@ -321,7 +321,7 @@ TEST_F(BrokenChain, ABaseOutsideOfTheFolder) {
 
 TEST_F(BrokenChain, ABaseWithOtherTables) {
   TestModel other(7);
-  ASSERT_TRUE(WriteCheckpoint(folder_ / "2", other.view(), At(2)).ok());
+  ASSERT_TRUE(WriteCheckpoint(folder_ / "2", other.view(), AtStep(2)).ok());
   const auto old = ParseManifest(base::ReadFile(folder_ / "3/MANIFEST").value());
   Edit(folder_ / "3/MANIFEST", HexOf(old->base->manifest, 16), HexOf(BaseAt(folder_ / "2")->manifest, 16));
   ExpectFound("2", "table embedding");
@@ -354,7 +354,7 @@ TEST(Parts, LoadOnAnyOtherNumberOfServersBitForBit) {
   TestFolder folder;
   TestModel model(5, {1, 1});  // 5 dense elements in all: some servers have a block of none or one
   model.FillRandom(4000, 1);
-  ASSERT_TRUE(WriteCheckpoint(folder / "whole", model.view(), At(7)).ok());
+  ASSERT_TRUE(WriteCheckpoint(folder / "whole", model.view(), AtStep(7)).ok());
   const std::string want = Dump(CheckpointReader::Open(folder / "whole").value());
   std::string from = folder / "whole";
   int number = 0;
@@ -380,7 +380,7 @@ TEST(Parts, OfIncrementalsMakeAWholeToo) {
   TestFolder folder;
   TestModel model;
   model.FillRandom(500, 1);
-  ASSERT_TRUE(WriteCheckpoint(folder / "whole", model.view(), At(7)).ok());
+  ASSERT_TRUE(WriteCheckpoint(folder / "whole", model.view(), AtStep(7)).ok());
   TestServers servers(model, 3);
   servers.Load(CheckpointReader::Open(folder / "whole").value());
   servers.Save(folder / "a", "a");
@@ -428,7 +428,7 @@ TEST(Parts, ThatAreNotAllOfOneCutAreRefused) {
               .status(),
           "both hold blob");
   refused(CheckpointReader::OpenParts({}).status(), "no parts");
-  ASSERT_TRUE(WriteCheckpoint(folder / "whole", model.view(), At(7)).ok());
+  ASSERT_TRUE(WriteCheckpoint(folder / "whole", model.view(), AtStep(7)).ok());
   refused(CheckpointReader::OpenParts({part("whole")}).status(), "is a whole save");
   // One alone does not fill a model, but can be looked at.
   refused(CheckpointReader::Open(part("a/part-001")).status(), "part 1 of 3");

@@ -24,16 +24,16 @@ bool Python(const TestFolder& folder, const std::string& program) {
 }
 bool HasNumpy() { return std::system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") == 0; }
 
-CheckpointReader MustOpen(const std::string& folder) { return CheckpointReader::Open(folder).value(); }
+CheckpointReader MustRead(const std::string& folder) { return CheckpointReader::Open(folder).value(); }
 
 TEST(Npz, GivesTheModelBackBitByBit) {
   TestFolder folder;
   TestModel model;
   model.FillRandom(500, 1);
   ASSERT_TRUE(WriteCheckpoint(folder / "0", model.view(), RunState{}).ok());
-  ASSERT_EQ(ExportNpz(MustOpen(folder / "0"), folder / "w.npz"), absl::OkStatus());
+  ASSERT_EQ(ExportNpz(MustRead(folder / "0"), folder / "w.npz"), absl::OkStatus());
   std::vector<std::string> notes;
-  ASSERT_EQ(ImportNpz(folder / "w.npz", MustOpen(folder / "0"), folder / "1", notes), absl::OkStatus());
+  ASSERT_EQ(ImportNpz(folder / "w.npz", MustRead(folder / "0"), folder / "1", notes), absl::OkStatus());
   EXPECT_TRUE(notes.empty());
   EXPECT_EQ(FilesIn(folder / "0"), FilesIn(folder / "1"));
 }
@@ -44,7 +44,7 @@ TEST(Npz, IsWhatNumpyReadsAndWrites) {
   TestModel model;
   model.FillRandom(500, 2);
   ASSERT_TRUE(WriteCheckpoint(folder / "0", model.view(), RunState{}).ok());
-  ASSERT_TRUE(ExportNpz(MustOpen(folder / "0"), folder / "w.npz").ok());
+  ASSERT_TRUE(ExportNpz(MustRead(folder / "0"), folder / "w.npz").ok());
   ASSERT_TRUE(Python(folder, R"(
 z = np.load(d + 'w.npz')
 assert sorted(z.files) == sorted(['embedding.keys', 'embedding.w', 'embedding.state', 'wide.keys', 'wide.w',
@@ -63,7 +63,7 @@ np.savez_compressed(d + 'deflated.npz', **a)
 )"));
   for (const char* name : {"stored", "deflated"}) {
     std::vector<std::string> notes;
-    ASSERT_EQ(ImportNpz(folder / name + ".npz", MustOpen(folder / "0"), folder / name, notes), absl::OkStatus());
+    ASSERT_EQ(ImportNpz(folder / name + ".npz", MustRead(folder / "0"), folder / name, notes), absl::OkStatus());
     EXPECT_EQ(FilesIn(folder / "0"), FilesIn(folder / name)) << name;
   }
 }
@@ -74,7 +74,7 @@ TEST(Npz, ImportSaysWhatIsMissingOrWrong) {
   TestModel model;
   model.FillRandom(50, 3);
   ASSERT_TRUE(WriteCheckpoint(folder / "0", model.view(), RunState{}).ok());
-  ASSERT_TRUE(ExportNpz(MustOpen(folder / "0"), folder / "w.npz").ok());
+  ASSERT_TRUE(ExportNpz(MustRead(folder / "0"), folder / "w.npz").ok());
   ASSERT_TRUE(Python(folder, R"(
 a = dict(np.load(d + 'w.npz'))
 def save(name, **change):
@@ -107,18 +107,18 @@ save('signed', **{'wide.keys': np.arange(25)})
   };
   std::vector<std::string> notes;
   for (const auto& [name, want] : cases) {
-    const absl::Status status = ImportNpz(folder / name + ".npz", MustOpen(folder / "0"), folder / "out", notes);
+    const absl::Status status = ImportNpz(folder / name + ".npz", MustRead(folder / "0"), folder / "out", notes);
     EXPECT_TRUE(absl::StrContains(status.message(), want)) << name << ": " << status;
     EXPECT_TRUE(absl::StrContains(status.message(), name)) << "the file is named: " << status;
     EXPECT_FALSE(base::Exists(folder / "out"));
   }
-  ASSERT_EQ(ImportNpz(folder / "signed.npz", MustOpen(folder / "0"), folder / "signed", notes), absl::OkStatus());
+  ASSERT_EQ(ImportNpz(folder / "signed.npz", MustRead(folder / "0"), folder / "signed", notes), absl::OkStatus());
   EXPECT_TRUE(notes.empty());
-  ASSERT_EQ(ImportNpz(folder / "no_state.npz", MustOpen(folder / "0"), folder / "1", notes), absl::OkStatus());
+  ASSERT_EQ(ImportNpz(folder / "no_state.npz", MustRead(folder / "0"), folder / "1", notes), absl::OkStatus());
   EXPECT_EQ(notes.size(), 3u);
   // The state of a new row under adam: m and v are 0, the powers are the betas.
   TestModel loaded;
-  ASSERT_TRUE(MustOpen(folder / "1").LoadInto(loaded.tables(), LoadKind::kTraining).ok());
+  ASSERT_TRUE(MustRead(folder / "1").LoadInto(loaded.tables(), LoadKind::kTraining).ok());
   for (const auto& [key, bits] : BitsOf(*loaded.sparse[0])) {
     EXPECT_EQ(std::bit_cast<float>(bits[5]), 0.0f);
     EXPECT_EQ(std::bit_cast<float>(bits[15]), 0.9f);
@@ -133,7 +133,7 @@ TEST(Npz, DamageIsFound) {
   TestModel model;
   model.FillRandom(20, 4);
   ASSERT_TRUE(WriteCheckpoint(folder / "0", model.view(), RunState{}).ok());
-  ASSERT_TRUE(ExportNpz(MustOpen(folder / "0"), folder / "w.npz").ok());
+  ASSERT_TRUE(ExportNpz(MustRead(folder / "0"), folder / "w.npz").ok());
   const std::string bytes = base::ReadFile(folder / "w.npz").value();
   const auto whole = NpzReader::FromBytes(bytes);
   ASSERT_TRUE(whole.ok());
@@ -210,7 +210,7 @@ TEST(Dump, IsSortedByTableAndKeyWithNineDigits) {
   SetRow(*model.sparse[1], 9, {0x00000001});
   ASSERT_TRUE(model.dense->Load(std::vector<float>{1, 2, 3, 4, 5, 6, .5, .25, .125, 8}, {}, 12).ok());
   ASSERT_TRUE(WriteCheckpoint(folder / "0", model.view(), RunState{}).ok());
-  EXPECT_EQ(DumpText(MustOpen(folder / "0")),
+  EXPECT_EQ(DumpText(MustRead(folder / "0")),
             "embedding\t7\t0.100000001\t-inf\n"
             "embedding\t18446744073709551615\t1\t-0\n"
             "wide\t9\t1.40129846e-45\n"
@@ -219,8 +219,8 @@ TEST(Dump, IsSortedByTableAndKeyWithNineDigits) {
             "dense\tfc.bias[0]\t0.5\t0.25\t0.125\n"
             "dense\tscale[0]\t8\n"
             "dense\tupdates\t12\n");
-  EXPECT_EQ(DumpText(MustOpen(folder / "0"), "wide"), "wide\t9\t1.40129846e-45\n");
-  EXPECT_TRUE(absl::IsNotFound(DumpSave(MustOpen(folder / "0"), "x", [](auto) { return absl::OkStatus(); })));
+  EXPECT_EQ(DumpText(MustRead(folder / "0"), "wide"), "wide\t9\t1.40129846e-45\n");
+  EXPECT_TRUE(absl::IsNotFound(DumpSave(MustRead(folder / "0"), "x", [](auto) { return absl::OkStatus(); })));
 }
 
 TEST(Dump, NamesAreShownWithoutTheirControlCharacters) {
@@ -234,7 +234,7 @@ TEST(Dump, NamesAreShownWithoutTheirControlCharacters) {
   ModelView model;
   model.sparse = {table.get()};
   ASSERT_EQ(WriteCheckpoint(folder / "0", model, RunState{}), absl::OkStatus());
-  EXPECT_EQ(DumpText(MustOpen(folder / "0")), "t\\x1b[2J\\nwide\\t9\t7\t1\n");
+  EXPECT_EQ(DumpText(MustRead(folder / "0")), "t\\x1b[2J\\nwide\\t9\t7\t1\n");
 }
 
 TEST(Dump, StateFollowsABar) {
@@ -242,7 +242,7 @@ TEST(Dump, StateFollowsABar) {
   TestModel model(1, {1}, "adam");
   SetRow(*model.sparse[0], 1, {0x3F800000, 0x40000000, 0x40400000, 0x40800000, 0x40A00000});
   ASSERT_TRUE(WriteCheckpoint(folder / "0", model.view(), RunState{}).ok());
-  EXPECT_EQ(DumpText(MustOpen(folder / "0"), "embedding"), "embedding\t1\t1\t|\t2\t3\t4\t5\n");
+  EXPECT_EQ(DumpText(MustRead(folder / "0"), "embedding"), "embedding\t1\t1\t|\t2\t3\t4\t5\n");
 }
 
 TEST(CompareSaves, CountsWhatDiffers) {
@@ -256,7 +256,7 @@ TEST(CompareSaves, CountsWhatDiffers) {
   ASSERT_TRUE(b.dense->Load(dense, {}, 3).ok());
   ASSERT_TRUE(WriteCheckpoint(folder / "a", a.view(), RunState{}).ok());
   ASSERT_TRUE(WriteCheckpoint(folder / "b", b.view(), RunState{}).ok());
-  const std::vector<TableDifference> differences = CompareSaves(MustOpen(folder / "a"), MustOpen(folder / "b")).value();
+  const std::vector<TableDifference> differences = CompareSaves(MustRead(folder / "a"), MustRead(folder / "b")).value();
   ASSERT_EQ(differences.size(), 5u);
   const TableDifference& d = differences[0];
   EXPECT_EQ(d.name, "embedding");
@@ -272,7 +272,7 @@ TEST(CompareSaves, CountsWhatDiffers) {
   EXPECT_EQ(differences[2].different, 1u);
   EXPECT_EQ(differences[2].first, (std::vector<std::string>{"value[4]"}));
   EXPECT_EQ(differences[2].max_abs, 0.5);
-  const std::vector<TableDifference> same = CompareSaves(MustOpen(folder / "a"), MustOpen(folder / "a")).value();
+  const std::vector<TableDifference> same = CompareSaves(MustRead(folder / "a"), MustRead(folder / "a")).value();
   for (const TableDifference& table : same) EXPECT_TRUE(table.same());
 }
 

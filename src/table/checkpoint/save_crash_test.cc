@@ -13,7 +13,7 @@
 namespace regatta::table {
 namespace {
 
-RunState At(uint64_t pass, uint64_t batch) {
+RunState CrashAt(uint64_t pass, uint64_t batch) {
   RunState run;
   run.epoch = pass;
   run.position = {pass, batch, 0};
@@ -46,9 +46,13 @@ struct Scenario {
   bool (*save)(SaveRoot& root, const TestModel& model);
 };
 
-bool ReplaceEpoch(SaveRoot& root, const TestModel& model) { return root.SaveEpoch(0, model.store(), At(0, 50)).ok(); }
-bool NextEpoch(SaveRoot& root, const TestModel& model) { return root.SaveEpoch(1, model.store(), At(1, 50)).ok(); }
-bool Periodic(SaveRoot& root, const TestModel& model) { return root.SaveCheckpoint(model.store(), At(1, 50)).ok(); }
+bool ReplaceEpoch(SaveRoot& root, const TestModel& model) {
+  return root.SaveEpoch(0, model.store(), CrashAt(0, 50)).ok();
+}
+bool NextEpoch(SaveRoot& root, const TestModel& model) { return root.SaveEpoch(1, model.store(), CrashAt(1, 50)).ok(); }
+bool Periodic(SaveRoot& root, const TestModel& model) {
+  return root.SaveCheckpoint(model.store(), CrashAt(1, 50)).ok();
+}
 
 constexpr Scenario kScenarios[] = {
     {"replace an epoch", &ReplaceEpoch}, {"next epoch", &NextEpoch}, {"periodic", &Periodic}};
@@ -57,9 +61,9 @@ constexpr Scenario kScenarios[] = {
 void MakeRoot(const std::string& path, const TestModel& old_model) {
   auto root = SaveRoot::Open({path, OpenMode::kFresh, 1, 1});
   ASSERT_TRUE(root.ok());
-  ASSERT_TRUE((*root)->SaveCheckpoint(old_model.store(), At(0, 10)).ok());
-  ASSERT_TRUE((*root)->SaveCheckpoint(old_model.store(), At(0, 20)).ok());
-  ASSERT_TRUE((*root)->SaveEpoch(0, old_model.store(), At(0, 30)).ok());
+  ASSERT_TRUE((*root)->SaveCheckpoint(old_model.store(), CrashAt(0, 10)).ok());
+  ASSERT_TRUE((*root)->SaveCheckpoint(old_model.store(), CrashAt(0, 20)).ok());
+  ASSERT_TRUE((*root)->SaveEpoch(0, old_model.store(), CrashAt(0, 30)).ok());
 }
 
 void ExpectOldOrNew(const std::string& path, const TestModel& old_model, const TestModel& new_model, Ending ending) {
@@ -150,7 +154,7 @@ TEST(SaveCrash, AnErrorAtEveryWriteSyncAndRename) {
           TestModel ignored;
           ASSERT_TRUE((*root)->LoadNewest(ignored.store()).ok());
           ASSERT_TRUE(base::ArmFailpoints(absl::StrCat(point, "=", action, "@", n)).ok());
-          completed = (*root)->SaveEpoch(1, new_model.store(), At(1, 50)).ok();
+          completed = (*root)->SaveEpoch(1, new_model.store(), CrashAt(1, 50)).ok();
           ASSERT_TRUE(base::ArmFailpoints("").ok());
         }
         SCOPED_TRACE(absl::StrCat(point, "=", action, "@", n));

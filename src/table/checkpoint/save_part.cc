@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "table/checkpoint/manifest.h"
 
 namespace regatta::table {
 namespace {

@@ -11,6 +11,10 @@
 
 namespace regatta::table {
 
+// A save is a folder with this file.
+inline constexpr char kManifestName[] = "MANIFEST";
+inline constexpr uint64_t kMaxManifestBytes = 64 << 20;
+
 // From begin up to, not including, end.
 struct PartRange {
   uint64_t begin = 0;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "table/checkpoint/checkpoint_reader.h"
 #include "table/checkpoint/manifest.h"
+#include "table/checkpoint/model_tables.h"
 
 namespace regatta::table {
 

@@ -13,14 +13,14 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-std::unique_ptr<Arena> Make(uint64_t capacity) {
+std::unique_ptr<Arena> MakeArena(uint64_t capacity) {
   auto arena = Arena::Create(capacity);
   EXPECT_TRUE(arena.ok()) << arena.status();
   return *std::move(arena);
 }
 
 TEST(Arena, BlocksAreAlignedToTheirSizeAndNeverAtHandleZero) {
-  auto arena = Make(64 * kMiB);
+  auto arena = MakeArena(64 * kMiB);
   for (const uint64_t bytes : {uint64_t{1}, uint64_t{1024}, uint64_t{3000}, uint64_t{70'000}, kMiB}) {
     auto block = arena->Allocate(bytes);
     ASSERT_TRUE(block.ok()) << block.status();
@@ -33,7 +33,7 @@ TEST(Arena, BlocksAreAlignedToTheirSizeAndNeverAtHandleZero) {
 }
 
 TEST(Arena, FreedBlocksJoinAndServeALargerOne) {
-  auto arena = Make(2 * kMiB);
+  auto arena = MakeArena(2 * kMiB);
   // 1 MiB in pieces, then everything else, so that a large block can only come from joined pieces.
   std::vector<std::byte*> pieces;
   while (true) {
@@ -53,7 +53,7 @@ TEST(Arena, FreedBlocksJoinAndServeALargerOne) {
 }
 
 TEST(Arena, AFreedBlockIsReusedBeforeFreshMemory) {
-  auto arena = Make(8 * kMiB);
+  auto arena = MakeArena(8 * kMiB);
   auto first = arena->Allocate(64 * 1024);
   auto second = arena->Allocate(64 * 1024);
   ASSERT_TRUE(first.ok() && second.ok());
@@ -67,7 +67,7 @@ TEST(Arena, AFreedBlockIsReusedBeforeFreshMemory) {
 }
 
 TEST(Arena, ManySizesInRandomOrderNeverOverlap) {
-  auto arena = Make(64 * kMiB);
+  auto arena = MakeArena(64 * kMiB);
   base::Rng rng(3);
   std::map<std::byte*, std::pair<uint64_t, unsigned char>> live;
   uint64_t total = 0;
@@ -94,7 +94,7 @@ TEST(Arena, ManySizesInRandomOrderNeverOverlap) {
 }
 
 TEST(Arena, ResetGivesEverythingBack) {
-  auto arena = Make(4 * kMiB);
+  auto arena = MakeArena(4 * kMiB);
   auto before = arena->Allocate(kMiB);
   ASSERT_TRUE(before.ok());
   std::memset(*before, 1, kMiB);
@@ -109,7 +109,7 @@ TEST(Arena, ResetGivesEverythingBack) {
 TEST(Arena, ABlockOrACapacityThatCannotBeIsRefused) {
   EXPECT_EQ(Arena::Create(1000).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Arena::Create(2 * Arena::kMaxCapacity).status().code(), absl::StatusCode::kInvalidArgument);
-  auto arena = Make(4 * kMiB);
+  auto arena = MakeArena(4 * kMiB);
   EXPECT_EQ(arena->Allocate(3 * kMiB).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(arena->Allocate(~uint64_t{0}).status().code(), absl::StatusCode::kResourceExhausted);
 }

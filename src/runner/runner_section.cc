@@ -1,4 +1,4 @@
-#include "runner/runner_options.h"
+#include "runner/runner_section.h"
 
 #include <sched.h>
 

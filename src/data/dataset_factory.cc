@@ -1,4 +1,4 @@
-#include "data/dataset_options.h"
+#include "data/dataset_factory.h"
 
 #include <glog/logging.h>
 

@@ -1,4 +1,4 @@
-#include "table/accessor/accessor.h"
+#include "table/accessor/accessor_factory.h"
 
 #include <string>
 #include <string_view>
