@@ -38,7 +38,8 @@ class Dataset {
   virtual void Interrupt() = 0;
   // Gives a batch's memory back for reuse.
   virtual void Recycle(std::unique_ptr<Batch> batch) = 0;
-  // Stops readers, joins them, reports what the pass came to: an error where it held no good sample.
+  // Stops readers, joins them, reports what the pass came to: an error where it held no good sample, or no
+  // id of a declared slot.
   virtual absl::Status EndPass() = 0;
   virtual Progress progress() const = 0;
 };

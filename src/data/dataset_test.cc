@@ -103,6 +103,49 @@ std::vector<uint64_t> FirstKeys(const std::vector<Batch>& batches) {
   return keys;
 }
 
+TEST_F(DatasetTest, DataWithoutADeclaredSlotIsAnErrorThatNamesBothSides) {
+  Add("a", "click:1 d:1 C1:5 C2:6\nclick:0 d:2 C1:5 C3:7\n");
+  for (const DatasetKind kind : {DatasetKind::kQueue, DatasetKind::kInMemory}) {
+    options_.kind = kind;
+    const Pass pass = ReadPass();
+    EXPECT_TRUE(pass.batches.empty());
+    EXPECT_EQ(pass.status.code(), absl::StatusCode::kInvalidArgument);
+    const std::string message(pass.status.message());
+    for (const char* words : {"no declared sparse slot occurs in lines 1 to 2 of ", "/a", "declared are 1, 2;",
+                              "the lines have the slots C1, C2, C3", "--sparse"})
+      EXPECT_NE(message.find(words), std::string::npos) << message;
+  }
+}
+
+TEST_F(DatasetTest, SlotsOfSlotReaderAreNamedAsTheFileDoes) {
+  Add("a", "1:1 5:C1 3.5:d\n0:1 6:C1 4:d\n");
+  options_.format = "slot_reader";
+  const std::string message(ReadPass().status.message());
+  EXPECT_NE(message.find("declared are 2, 3; the lines have the slots C1."), std::string::npos) << message;
+}
+
+TEST_F(DatasetTest, DataWithoutAnyIdIsAnErrorAtItsEnd) {
+  Add("a", "click:1 d:1\nclick:0 d:2\n");
+  EXPECT_NE(ReadPass().status.message().find("the lines have no ids"), std::string::npos);
+  // Lines without ids are legal where others have some.
+  Add("b", "click:1 d:1 1:5 2:6\n");
+  EXPECT_TRUE(ReadPass().status.ok());
+}
+
+TEST_F(DatasetTest, SlotsThatNeverOccurAreWarnedOfOnce) {
+  Add("a", "click:1 d:1 2:5\nclick:0 d:2 2:6\n");
+  auto dataset = MakeDataset(options_).value();
+  for (const bool first : {true, false}) {
+    testing::internal::CaptureStderr();
+    const Pass pass = ReadPass(*dataset);
+    const std::string logged = testing::internal::GetCapturedStderr();
+    EXPECT_TRUE(pass.status.ok());
+    EXPECT_EQ(pass.batches.size(), 1u);
+    EXPECT_EQ(logged.find("1 of 2 sparse slots hold no id in the 2 samples of") != std::string::npos, first) << logged;
+    EXPECT_EQ(logged.find("/a: 1. Check their names") != std::string::npos, first) << logged;
+  }
+}
+
 TEST_F(DatasetTest, BatchesFollowTheLinesAcrossFiles) {
   AddFiles();
   const Pass pass = ReadPass();

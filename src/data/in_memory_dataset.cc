@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "data/bad_line_log.h"
 #include "data/batch_copy.h"
+#include "data/slot_use.h"
 
 namespace regatta::data {
 
@@ -53,6 +54,7 @@ void InMemoryDataset::Interrupt() {
 
 absl::Status InMemoryDataset::LoadFrom(OrderedReader& reader) {
   BadLineLog bad_lines(options_);
+  SlotUse slot_use(options_, format_);
   RETURN_IF_ERROR(reader.Start());
   meter_.bytes_total = reader.bytes_total();
   while (true) {
@@ -60,11 +62,13 @@ absl::Status InMemoryDataset::LoadFrom(OrderedReader& reader) {
     if (block == nullptr) break;
     meter_.bad_lines += block->bad_lines;
     RETURN_IF_ERROR(bad_lines.Count(*block));
+    RETURN_IF_ERROR(slot_use.Count(*block));
     Keep(std::move(block));
   }
   if (reader.stopped()) return absl::CancelledError("stopped while the data was loaded");
   order_.shrink_to_fit();
   if (order_.empty()) return bad_lines.NoGoodSample();
+  RETURN_IF_ERROR(slot_use.Finish());
   loaded_ = true;
   return absl::OkStatus();
 }

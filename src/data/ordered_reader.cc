@@ -105,6 +105,9 @@ absl::Status OrderedReader::ReadItem(Item& item, LineSource& lines, Parser& pars
     const Clock::time_point parse_start = Clock::now();
     std::unique_ptr<SampleBlock> block = FreshBlock();
     parser.Parse(text.text, *block);
+    if (block->size > 0 && block->keys.empty() && !options_.schema.sparse_slots.empty() &&
+        format_.other_slots != nullptr)
+      block->other_slots = format_.other_slots(text.text, options_.schema);
     if (text.dropped_line_bytes > 0) {
       block->AddBadLine(block->lines++,
                         absl::StrCat("expected a line of at most ", options_.max_line_bytes, " bytes, found ",

@@ -18,6 +18,7 @@ absl::Status QueueDataset::BeginPass(const base::DataPosition& done) {
   {
     base::MutexLock lock(merge_mu_);
     bad_lines_ = std::make_unique<BadLineLog>(options_);
+    slot_use_ = slots_known_ ? nullptr : std::make_unique<SlotUse>(options_, format_);
     block_ = nullptr;
     block_at_ = 0;
     done_ = done;
@@ -49,6 +50,7 @@ absl::StatusOr<bool> QueueDataset::NextBlock() {
   meter_.samples += static_cast<uint64_t>(block_->size);
   meter_.bad_lines += block_->bad_lines;
   RETURN_IF_ERROR(bad_lines_->Count(*block_));
+  if (slot_use_ != nullptr) RETURN_IF_ERROR(slot_use_->Count(*block_));
   // The bytes of blocks without a good sample count for the next one.
   if (block_->size == 0) {
     carried_bytes_ += block_->disk_bytes;
@@ -114,6 +116,10 @@ absl::Status QueueDataset::EndPass() {
   base::MutexLock lock(merge_mu_);
   RETURN_IF_ERROR(status_);
   if (read_all_ && meter_.samples == 0) return bad_lines_->NoGoodSample();
+  if (read_all_ && slot_use_ != nullptr) {
+    RETURN_IF_ERROR(slot_use_->Finish());
+    slots_known_ = true;
+  }
   at_end_ = true;
   return absl::OkStatus();
 }

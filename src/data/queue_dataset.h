@@ -12,6 +12,7 @@
 #include "data/dataset_options.h"
 #include "data/ordered_reader.h"
 #include "data/progress_meter.h"
+#include "data/slot_use.h"
 
 namespace regatta::data {
 
@@ -43,6 +44,8 @@ class QueueDataset final : public Dataset {
   std::unique_ptr<OrderedReader> reader_;  // replaced between passes only, under reader_mu_
   base::Mutex reader_mu_;                  // so that Interrupt may come while a pass begins
   std::unique_ptr<BadLineLog> bad_lines_ ABSL_GUARDED_BY(merge_mu_);
+  std::unique_ptr<SlotUse> slot_use_ ABSL_GUARDED_BY(merge_mu_);  // until a pass has read every file
+  bool slots_known_ ABSL_GUARDED_BY(merge_mu_) = false;           // one has
   std::unique_ptr<SampleBlock> block_ ABSL_GUARDED_BY(merge_mu_);
   int block_at_ ABSL_GUARDED_BY(merge_mu_) = 0;  // samples of block_ that are used up
   uint64_t carried_bytes_ ABSL_GUARDED_BY(merge_mu_) = 0;

@@ -37,10 +37,11 @@ struct SampleBlock {
   uint64_t lines = 0;      // good and bad
   uint64_t bad_lines = 0;  // of which the first, up to kKeptBadBytes, are in `bad`
   std::vector<BadLine> bad;
-  uint64_t bad_bytes = 0;   // that `bad` holds
-  uint64_t disk_bytes = 0;  // what was read of the file for these lines
-  int file = 0;             // index of the file they are from
-  uint64_t first_line = 1;  // number of the block's first line in that file
+  uint64_t bad_bytes = 0;                // that `bad` holds
+  uint64_t disk_bytes = 0;               // what was read of the file for these lines
+  int file = 0;                          // index of the file they are from
+  uint64_t first_line = 1;               // number of the block's first line in that file
+  std::vector<std::string> other_slots;  // that lines name and no schema declares; looked for where there is no key
 
   static constexpr uint64_t kKeptBadBytes = 16 << 20;  // as much as a quarantine file takes
 
@@ -49,6 +50,7 @@ struct SampleBlock {
     keys.Clear(), ends.Clear(), values.Clear(), dense.Clear(), labels.Clear(), weights.Clear(), users.Clear();
     lines = bad_lines = disk_bytes = 0;
     ClearBad();
+    other_slots.clear();
     first_line = 1;
   }
   void AddBadLine(uint64_t line, std::string reason, const char* text, size_t text_bytes) {

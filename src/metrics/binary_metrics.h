@@ -32,8 +32,9 @@ struct BinaryReport {
 
 class BinaryMetrics {
  public:
-  // Spans are of equal length; weights and users may be empty. A label above 0.5 is positive. A negative or NaN weight
-  // counts as 0.
+  // Spans are of equal length; weights and users may be empty. Labels are from 0 to 1. One in between counts as it is:
+  // in an AUC the sample is of both classes, the label's share of its weight in the positive one. A negative or NaN
+  // weight counts as 0.
   void Add(std::span<const float> predictions, std::span<const float> labels, std::span<const float> weights = {},
            std::span<const uint64_t> users = {});
   void Merge(const BinaryMetrics& other);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "metrics/byte_codec.h"
 
 namespace regatta::metrics {
 namespace {
@@ -76,6 +77,88 @@ TEST(BinaryMetrics, AucIsTheSortBasedOneWithinTheBucketBound) {
     EXPECT_NEAR(*weighted.AucValue(), ExactAuc(s.p, s.y, s.w), BucketBound(s, s.w));
     EXPECT_LT(BucketBound(s, ones), 1e-4);
     EXPECT_GT(*plain.AucValue(), 0.6);
+  }
+}
+
+// Predictions around a click rate, spread by `spread` in the logit; 5 % of the samples are clicks, drawn in proportion
+// to the prediction (of a rate above ½: the others, to what is left to 1).
+Samples DrawAround(double rate, double spread, uint64_t seed) {
+  base::Rng rng(seed);
+  Samples s;
+  for (int i = 0; i < 100'000; ++i) {
+    const double normal = std::sqrt(-2 * std::log1p(-rng.Uniform())) * std::cos(2 * M_PI * rng.Uniform());
+    const double tail = std::min(rate, 1 - rate);
+    const double relative = std::exp(spread * normal);
+    const bool drawn = rng.Uniform() < 0.05 * relative;
+    const double odds = tail / (1 - tail) * relative, p = odds / (1 + odds);
+    s.p.push_back(static_cast<float>(rate < 0.5 ? p : 1 - p));
+    s.y.push_back(drawn == (rate < 0.5) ? 1.0f : 0.0f);
+  }
+  return s;
+}
+
+TEST(BinaryMetrics, AucIsTheExactOneAtAnyClickRate) {
+  uint64_t seed = 100;
+  for (const double rate : {0.5, 0.05, 5e-4, 1e-6, 1e-9, 0.95, 0.9995, 0.99999}) {
+    for (const double spread : {1.5, 0.3, 0.02}) {
+      const Samples s = DrawAround(rate, spread, ++seed);
+      BinaryMetrics metrics;
+      metrics.Add(s.p, s.y);
+      const double exact = ExactAuc(s.p, s.y, std::vector<float>(s.p.size(), 1.0f));
+      EXPECT_NEAR(metrics.AucValue().value(), exact, 1e-4) << "click rate " << rate << ", spread " << spread;
+    }
+  }
+}
+
+TEST(BinaryMetrics, BucketsAscendWithThePrediction) {
+  int last = -1;
+  for (const float p : {0.0f, 1e-30f, 1e-9f, 1e-4f, 0.25f, 0.49f, std::nextafter(0.5f, 0.0f), 0.5f,
+                        std::nextafter(0.5f, 1.0f), 0.51f, 0.75f, 0.9999f, std::nextafter(1.0f, 0.0f), 1.0f}) {
+    const int bucket = Auc::Bucket(p);
+    EXPECT_GE(bucket, last) << p;
+    EXPECT_LT(bucket, Auc::kBuckets);
+    last = bucket;
+  }
+  EXPECT_EQ(Auc::Bucket(0.0f), 0);
+  EXPECT_EQ(Auc::Bucket(1.0f), Auc::kBuckets - 1);
+  EXPECT_NE(Auc::Bucket(5e-4f), Auc::Bucket(5.001e-4f));
+}
+
+TEST(BinaryMetrics, SoftLabelsCountAsTheyAre) {
+  Samples s = Draw(3001, 31);
+  base::Rng rng(37);
+  for (float& y : s.y) y = rng.Uniform() < 0.2 ? y : static_cast<float>(rng.Uniform());
+  for (const bool weighted : {false, true}) {
+    BinaryMetrics metrics;
+    metrics.Add(s.p, s.y, weighted ? std::span<const float>(s.w) : std::span<const float>(), s.user);
+    // A soft sample as two hard ones.
+    Samples hard;
+    double weight = 0, logloss = 0, mae = 0, mse = 0, clicks = 0, predicted = 0;
+    for (size_t i = 0; i < s.p.size(); ++i) {
+      const double w = weighted ? s.w[i] : 1, p = s.p[i], y = s.y[i];
+      weight += w;
+      logloss -= w * (y * std::log(p) + (1 - y) * std::log1p(-p));
+      mae += w * std::abs(p - y);
+      mse += w * (p - y) * (p - y);
+      clicks += w * y;
+      predicted += w * p;
+      for (const bool click : {false, true}) {
+        hard.p.push_back(s.p[i]), hard.y.push_back(click ? 1.0f : 0.0f);
+        hard.w.push_back(static_cast<float>(w * (click ? y : 1 - y))), hard.user.push_back(s.user[i]);
+      }
+    }
+    const BinaryReport report = metrics.Report();
+    EXPECT_EQ(report.samples, s.p.size());
+    EXPECT_NEAR(report.weight, weight, 1e-9 * weight);
+    EXPECT_NEAR(report.logloss, logloss / weight, 1e-6);
+    EXPECT_NEAR(report.mae, mae / weight, 1e-10);
+    EXPECT_NEAR(report.rmse, std::sqrt(mse / weight), 1e-10);
+    EXPECT_NEAR(report.actual_ctr, clicks / weight, 1e-10);
+    EXPECT_NEAR(report.copc.value(), clicks / predicted, 1e-10);
+    EXPECT_NEAR(report.auc.value(), ExactAuc(hard.p, hard.y, hard.w), 1e-4);
+    BinaryMetrics expanded;
+    expanded.Add(hard.p, hard.y, hard.w, hard.user);
+    EXPECT_NEAR(report.by_user.value().wuauc, expanded.Report().by_user->wuauc, 1e-6);
   }
 }
 
@@ -153,11 +236,12 @@ TEST(BinaryMetrics, NanAndOutOfRangePredictionsAreCountedAndClamped) {
 double ReferenceBucketError(const Samples& s) {
   std::map<int, std::pair<double, double>> buckets;  // shows, clicks
   for (size_t i = 0; i < s.p.size(); ++i) {
-    buckets[Auc::Bucket(s.p[i])].first += 1;
-    buckets[Auc::Bucket(s.p[i])].second += s.y[i];
+    auto& bucket = buckets[static_cast<int>(s.p[i] * 65536)];
+    bucket.first += 1;
+    bucket.second += s.y[i];
   }
   double last = -1, shows = 0, ctr_sum = 0, clicks = 0, error = 0, count = 0;
-  for (int b = 0; b < Auc::kBuckets; ++b) {
+  for (int b = 0; b < 65536; ++b) {
     const double ctr = b / 65536.0;
     if (std::abs(ctr - last) > 0.01) {
       last = ctr;
@@ -245,6 +329,37 @@ TEST(BinaryMetrics, ParsedMetricsGoOnBitForBit) {
   straight.Add(more.p, more.y, more.w, more.user);
   resumed->Add(more.p, more.y, more.w, more.user);
   EXPECT_EQ(straight.Serialize(), resumed->Serialize());
+}
+
+// What builds before had in their saves: "RBM1", and an AUC of 2^16 buckets of one width.
+TEST(BinaryMetrics, MetricsOfEarlierBuildsAreRead) {
+  std::string bytes;
+  PutBytes(bytes, uint32_t{0x314D4252});
+  PutBytes(bytes, uint64_t{5});  // samples
+  PutBytes(bytes, uint64_t{0});  // invalid
+  for (const double sum : {5.0, 2.0, 1.5, 2.5, 1.25, -2.5}) PutBytes(bytes, sum);
+  PutBytes(bytes, uint32_t{3});
+  for (const uint32_t bucket : {6553u, 32768u, 65535u}) {
+    PutBytes(bytes, bucket);
+    PutBytes(bytes, 1.0);                           // negatives
+    PutBytes(bytes, bucket == 32768u ? 2.0 : 0.0);  // positives
+  }
+  PutBytes(bytes, uint64_t{0});  // users
+  auto metrics = BinaryMetrics::Parse(bytes);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_EQ(metrics->AucValue(), 0.5);
+  EXPECT_EQ(metrics->Report().logloss, 0.5);
+  const std::vector<float> p = {0.9f, 0.05f}, y = {1.0f, 0.0f};
+  metrics->Add(p, y);
+  EXPECT_NEAR(metrics->AucValue().value(), (2 * 2.5 + 3) / (3 * 4), 1e-12);
+  EXPECT_FALSE(BinaryMetrics::Parse(bytes.substr(0, bytes.size() - 1)).ok());
+}
+
+TEST(BinaryMetrics, CountsTakeFewBytes) {
+  const Samples s = Draw(200'000, 41);
+  BinaryMetrics metrics;
+  metrics.Add(s.p, s.y);
+  EXPECT_LT(metrics.Serialize().size(), 400'000u);
 }
 
 TEST(BinaryMetrics, DamagedBytesAreRefused) {

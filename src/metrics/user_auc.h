@@ -20,9 +20,11 @@ class UserAuc {
     uint64_t users = 0;
   };
 
+  enum class Class : uint8_t { kNegative, kPositive };
+
   // Samples of weight 0 are left out.
-  void Add(uint64_t user, float prediction, bool positive, float weight) {
-    if (weight > 0) samples_.push_back({user, prediction, positive ? weight : -weight});
+  void Add(uint64_t user, float prediction, Class which, float weight) {
+    if (weight > 0) samples_.push_back({user, prediction, which == Class::kPositive ? weight : -weight});
   }
   void Merge(const UserAuc& other) { samples_.insert(samples_.end(), other.samples_.begin(), other.samples_.end()); }
   void Clear() { samples_.clear(); }

@@ -24,5 +24,21 @@ class DeepFm(parity.LogitCase):
         return fm_test.first_order(batch, w) + fm_test.pairs(vectors) + deep
 
 
+class DeepFmWithoutDense(parity.LogitCase):
+    config = "rank/deepfm"
+    options = ["hyper_parameters.dense_input_dim=0", "hyper_parameters.fc_sizes=[19]"]
+    tables = fm_test.Fm.tables
+    dense = {
+        "bias": (1,),
+        "deep_0.w": (26 * 9, 19), "deep_0.b": (19,),
+        "deep_1.w": (19, 1), "deep_1.b": (1,),
+    }  # fmt: skip
+
+    def logit(self, batch, w):
+        vectors = fm_test.sparse_fields(batch, w)
+        deep = reference.mlp(vectors.reshape(batch.size, -1), w, "deep", 2).squeeze(1)
+        return batch.pooled(w["embedding_one"]).sum(1) + w["bias"] + fm_test.pairs(vectors) + deep
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -11,10 +11,14 @@ def first_order(batch, w):
     return batch.pooled(w["embedding_one"]).sum(1) + batch.dense @ w["dense_w_one"] + w["bias"]
 
 
+def sparse_fields(batch, w):
+    """[samples, 26, dim]"""
+    return batch.pooled(w["embedding"]).reshape(batch.size, 26, -1)
+
+
 def fields(batch, w):
     """[samples, 26 + 13, dim]"""
-    sparse = batch.pooled(w["embedding"]).reshape(batch.size, 26, -1)
-    return torch.cat([sparse, batch.dense[:, :, None] * w["dense_w"]], 1)
+    return torch.cat([sparse_fields(batch, w), batch.dense[:, :, None] * w["dense_w"]], 1)
 
 
 def pairs(vectors):
@@ -32,6 +36,16 @@ class Fm(parity.LogitCase):
 
     def logit(self, batch, w):
         return first_order(batch, w) + pairs(fields(batch, w))
+
+
+class FmWithoutDense(parity.LogitCase):
+    config = "rank/fm"
+    options = ["hyper_parameters.dense_input_dim=0"]
+    tables = Fm.tables
+    dense = {"bias": (1,)}
+
+    def logit(self, batch, w):
+        return batch.pooled(w["embedding_one"]).sum(1) + w["bias"] + pairs(sparse_fields(batch, w))
 
 
 if __name__ == "__main__":

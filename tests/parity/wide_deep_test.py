@@ -27,5 +27,17 @@ class WideDeep(parity.LogitCase):
         return (wide + reference.mlp(x, w, "deep", 3)).squeeze(1)
 
 
+class WideDeepWithoutDense(parity.LogitCase):
+    """The wide part is its bias."""
+
+    config = "rank/wide_deep"
+    options = ["hyper_parameters.dense_input_dim=0", "hyper_parameters.fc_sizes=[19]"]
+    tables = {"embedding": 9}
+    dense = {"wide.b": (1,), "deep_0.w": (26 * 9, 19), "deep_0.b": (19,), "deep_1.w": (19, 1), "deep_1.b": (1,)}
+
+    def logit(self, batch, w):
+        return (w["wide.b"] + reference.mlp(batch.pooled(w["embedding"]), w, "deep", 2)).squeeze(1)
+
+
 if __name__ == "__main__":
     unittest.main()

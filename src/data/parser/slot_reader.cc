@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "data/parser/sample_builder.h"
+#include "data/parser/undeclared_slots.h"
 
 namespace regatta::data {
 namespace {
@@ -42,9 +43,8 @@ void RaiseNumber(std::string& name) {
   if (absl::SimpleAtoi(name, &number)) name = absl::StrCat(number + 1);
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Parser>> MakeSlotReaderParser(const Schema& schema) {
+// The schema with the names that the file has for its slots.
+Schema InFile(const Schema& schema) {
   Schema in_file = schema;
   in_file.label = std::string("1");
   if (std::find(schema.sparse_slots.begin(), schema.sparse_slots.end(), "1") != schema.sparse_slots.end()) {
@@ -52,8 +52,21 @@ absl::StatusOr<std::unique_ptr<Parser>> MakeSlotReaderParser(const Schema& schem
     RaiseNumber(in_file.user_slot);
     RaiseNumber(in_file.weight_slot);
   }
+  return in_file;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Parser>> MakeSlotReaderParser(const Schema& schema) {
+  const Schema in_file = InFile(schema);
   ASSIGN_OR_RETURN(FieldMap fields, FieldMap::Make(in_file));
   return std::unique_ptr<Parser>(new SlotReaderParser(in_file, std::move(fields)));
+}
+
+std::vector<std::string> SlotReaderNames(const Schema& schema) { return InFile(schema).sparse_slots; }
+
+std::vector<std::string> OtherSlotsOfSlotReader(std::string_view text, const Schema& schema) {
+  return UndeclaredSlots(text, InFile(schema), NameSide::kBehindColon);
 }
 
 }  // namespace regatta::data

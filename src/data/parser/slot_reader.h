@@ -9,5 +9,9 @@
 namespace regatta::data {
 
 absl::StatusOr<std::unique_ptr<Parser>> MakeSlotReaderParser(const Schema& schema);
+// The file's names of the declared sparse slots.
+std::vector<std::string> SlotReaderNames(const Schema& schema);
+// Slots in `text` that are neither the label nor declared, in the order in which they first occur.
+std::vector<std::string> OtherSlotsOfSlotReader(std::string_view text, const Schema& schema);
 
 }  // namespace regatta::data

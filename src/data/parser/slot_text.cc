@@ -6,6 +6,7 @@
 #include "data/parser/field_map.h"
 #include "data/parser/sample_builder.h"
 #include "data/parser/slot_plan.h"
+#include "data/parser/undeclared_slots.h"
 
 namespace regatta::data {
 namespace {
@@ -158,6 +159,10 @@ absl::Status SlotTextParser::ParseLine(std::string_view line, SampleBlock& block
 absl::StatusOr<std::unique_ptr<Parser>> MakeSlotTextParser(const Schema& schema) {
   ASSIGN_OR_RETURN(FieldMap fields, FieldMap::Make(schema));
   return std::unique_ptr<Parser>(new SlotTextParser(schema, std::move(fields)));
+}
+
+std::vector<std::string> OtherSlotsOfSlotText(std::string_view text, const Schema& schema) {
+  return UndeclaredSlots(text, schema, NameSide::kBeforeColon);
 }
 
 }  // namespace regatta::data

@@ -11,5 +11,7 @@
 namespace regatta::data {
 
 absl::StatusOr<std::unique_ptr<Parser>> MakeSlotTextParser(const Schema& schema);
+// Names of slots in `text` that the schema does not declare, in the order in which they first occur.
+std::vector<std::string> OtherSlotsOfSlotText(std::string_view text, const Schema& schema);
 
 }  // namespace regatta::data

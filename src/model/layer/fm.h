@@ -22,7 +22,8 @@ class Fm {
 
  private:
   int64_t dim_, fields_, slots_;
-  int weight_, vector_, dense_weight_, dense_vector_;
+  int weight_, vector_;
+  int dense_weight_ = -1, dense_vector_ = -1;  // -1 where there are no dense features
 };
 
 }  // namespace regatta::model

@@ -1,4 +1,5 @@
-// Wide & Deep: a linear model of the dense features and the DNN of everything, summed before the sigmoid.
+// Wide & Deep: a linear model of the dense features and the DNN of everything, summed before the sigmoid. Without dense
+// features the linear model is its bias.
 #include <cmath>
 
 #include "model/layer/criteo_slots.h"
@@ -13,7 +14,8 @@ class WideDeep : public Model {
   explicit WideDeep(base::Params& params) : deep_(Declare(params)) {}
 
   Output Forward(const Input& in) const override {
-    const torch::Tensor wide = torch::addmm(in.dense[wide_bias_], in.features, in.dense[wide_weight_]);
+    torch::Tensor wide = in.dense[wide_bias_];
+    if (wide_weight_ >= 0) wide = torch::addmm(wide, in.features, in.dense[wide_weight_]);
     return BinaryOutput(wide + deep_(in, in.embeddings[0]), in.labels);
   }
 
@@ -21,8 +23,7 @@ class WideDeep : public Model {
   Mlp Declare(base::Params& params) {
     DeclareCriteoSlots(params, spec_);
     const int64_t features = spec_.schema.dense_dim;
-    wide_weight_ =
-        spec_.AddDense("wide.w", {features, 1}, Init::Normal(1.0 / std::sqrt(std::max<int64_t>(features, 1))));
+    if (features > 0) wide_weight_ = spec_.AddDense("wide.w", {features, 1}, Init::Normal(1.0 / std::sqrt(features)));
     wide_bias_ = spec_.AddDense("wide.b", {1}, Init::Constant(0));
     const int x = AddDeepInput(params, spec_);
     std::vector<int64_t> sizes = FcSizes(params);
@@ -30,7 +31,7 @@ class WideDeep : public Model {
     return Mlp(spec_, "deep", spec_.width(x), sizes, LastLayer::kLinear);
   }
 
-  int wide_weight_ = 0, wide_bias_ = 0;
+  int wide_weight_ = -1, wide_bias_ = 0;
   Mlp deep_;
 };
 
