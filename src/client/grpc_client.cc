@@ -95,6 +95,15 @@ ps::FrameHeader MarkOf(ps::Verb verb, const StepTag& tag) {
   return header;
 }
 
+ps::FrameHeader ChangeOf(ps::Verb verb, const Rounds& rounds) {
+  ps::FrameHeader header;
+  header.set_verb(verb);
+  header.set_pass(rounds.pass);
+  header.set_first_round(rounds.first);
+  header.set_last_round(rounds.last);
+  return header;
+}
+
 std::span<const base::Key> KeysOf(const base::TableKeys& keys, const Piece& piece) {
   return keys.keys.subspan(piece.begin, piece.end - piece.begin);
 }
@@ -373,6 +382,10 @@ void GrpcClient::Add(std::span<const base::TableGrads> differences, Call& call) 
   SendSections(std::move(header), differences, call);
 }
 
+void GrpcClient::Combine(const Rounds& rounds, std::span<const base::TableGrads> differences, Call& call) {
+  SendSections(ChangeOf(ps::COMBINE, rounds), differences, call);
+}
+
 void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::TableGrads> tables, Call& call) {
   std::vector<size_t> bytes;
   for (const base::TableGrads& table : tables)
@@ -421,6 +434,11 @@ void GrpcClient::AddDense(std::span<const float> differences, Call& call) {
   header.set_verb(ps::ADD_DENSE);
   const base::DenseGrad piece{0, differences};
   SendBlocks(std::move(header), {&piece, 1}, call);
+}
+
+void GrpcClient::CombineDense(const Rounds& rounds, std::span<const float> differences, Call& call) {
+  const base::DenseGrad piece{0, differences};
+  SendBlocks(ChangeOf(ps::COMBINE_DENSE, rounds), {&piece, 1}, call);
 }
 
 void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call) {

@@ -54,6 +54,8 @@ class GrpcClient final : public PsClient {
   void PushDense(const base::StepGrads& grads, Call& call) override;
   void Add(std::span<const base::TableGrads> differences, Call& call) override;
   void AddDense(std::span<const float> differences, Call& call) override;
+  void Combine(const Rounds& rounds, std::span<const base::TableGrads> differences, Call& call) override;
+  void CombineDense(const Rounds& rounds, std::span<const float> differences, Call& call) override;
   void BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) override;
   void LeavePass(const StepTag& tag, Call& call) override;
 

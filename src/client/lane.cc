@@ -25,7 +25,17 @@ absl::Status ReplyStatus(const ps::FrameHeader& header) {
 
 bool IsPull(ps::Verb verb) { return verb == ps::PULL || verb == ps::PULL_DENSE; }
 bool IsPush(ps::Verb verb) {
-  return verb == ps::PUSH || verb == ps::PUSH_DENSE || verb == ps::ADD || verb == ps::ADD_DENSE;
+  switch (verb) {
+    case ps::PUSH:
+    case ps::PUSH_DENSE:
+    case ps::ADD:
+    case ps::ADD_DENSE:
+    case ps::COMBINE:
+    case ps::COMBINE_DENSE:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // Whether a stream's end speaks of the connection, rather than of a server that refuses.

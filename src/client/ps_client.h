@@ -19,6 +19,13 @@ struct StepTag {
   base::StepKind kind = base::StepKind::kTrain;
 };
 
+// geo: the rounds of a pass that a change was learnt in, first to last, both included, counted from 1.
+struct Rounds {
+  uint64_t pass = 0;
+  uint64_t first = 1;
+  uint64_t last = 1;
+};
+
 class PsClient {
  public:
   virtual ~PsClient() = default;
@@ -39,6 +46,10 @@ class PsClient {
   // Adds differences to rows and dense parameters.
   virtual void Add(std::span<const base::TableGrads> differences, Call& call) = 0;
   virtual void AddDense(std::span<const float> differences, Call& call) = 0;
+  // The same, but the servers move a row, and the dense parameters, by the mean of the differences of all workers that
+  // bring one for a round.
+  virtual void Combine(const Rounds& rounds, std::span<const base::TableGrads> differences, Call& call) = 0;
+  virtual void CombineDense(const Rounds& rounds, std::span<const float> differences, Call& call) = 0;
 
   // The steps of a pass begin at tag.step, and `learnt` of its batches were learnt before (geo: or since, and are
   // exchanged now); no more steps of it come from this worker.

@@ -1,6 +1,8 @@
 #include "comm/geo.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "base/grouped_keys.h"
 
@@ -58,13 +60,15 @@ absl::Status Geo::BeginPass(const base::PassKeys& keys) {
       base::MutexLock lock(fetch_mu_);
       known = replicas_[t]->known.Copy();
     }
-    RETURN_IF_ERROR(ExchangeRows(static_cast<int>(t), known, 0));
+    RETURN_IF_ERROR(ExchangeRows(static_cast<int>(t), known, std::nullopt));
   }
-  RETURN_IF_ERROR(ExchangeDense(0));
+  RETURN_IF_ERROR(ExchangeDense(std::nullopt));
   const base::DataPosition learnt{keys.pass, keys.first_batch, keys.window};
   if (kind_ == base::StepKind::kTrain) RETURN_IF_ERROR(TellLearnt(learnt));
   base::MutexLock lock(mu_);
-  steps_ = 0;
+  schedule_.Restart(learnt.low + static_cast<uint64_t>(std::popcount(learnt.window)));
+  exchanged_ = schedule_.begun();
+  due_ = changed_since_ = false;
   learnt_ = learnt;
   return failure_;
 }
@@ -123,19 +127,29 @@ absl::Status Geo::Commit(const base::StepGrads& grads) {
   for (const base::TableGrads& table : grads.tables)
     replicas_[static_cast<size_t>(table.keys.table)]->touched.Insert(table.keys.keys);
   learnt_.Add(grads.batch);
-  if (++steps_ == options_.interval) changed_.NotifyAll();
+  changed_since_ = true;
+  if (!schedule_.Add()) return absl::OkStatus();
+  due_ = true;
+  changed_.NotifyAll();
   return absl::OkStatus();
 }
 
 absl::Status Geo::LeavePass() {
   if (left_) return absl::OkStatus();
   left_ = true;
-  return Flush();
+  RETURN_IF_ERROR(Flush());
+  client::Call call;
+  uint64_t pass = 0;
+  {
+    base::MutexLock lock(mu_);
+    pass = learnt_.pass;
+  }
+  client_.LeavePass({pass, 0, base::StepKind::kTrain}, call);
+  return call.Wait();
 }
 
-// All of what is pending, not a share of it.
 absl::Status Geo::Flush() {
-  RETURN_IF_ERROR(Exchange(1.0f));
+  RETURN_IF_ERROR(Exchange(Extent::kAll));
   base::MutexLock lock(mu_);
   return failure_;
 }
@@ -144,11 +158,10 @@ void Geo::Run() {
   while (true) {
     {
       base::MutexLock lock(mu_);
-      while (steps_ < options_.interval && !stopping_) changed_.Wait(mu_);
+      while (!stopping_ && !due_) changed_.Wait(mu_);
       if (stopping_) return;
-      steps_ = 0;
     }
-    const absl::Status status = Exchange(1.0f / static_cast<float>(options_.workers));
+    const absl::Status status = Exchange(Extent::kRound);
     if (status.ok()) continue;
     base::MutexLock lock(mu_);
     if (failure_.ok()) failure_ = status;
@@ -156,28 +169,31 @@ void Geo::Run() {
   }
 }
 
-// At the end of a pass keys of earlier exchanges may still have something pending: all that are known are sent.
-absl::Status Geo::Exchange(float share) {
+// A round of which a part was exchanged is spoken of again.
+Geo::Learnt Geo::TakeLearnt(Extent extent) {
+  base::MutexLock lock(mu_);
+  Learnt learnt{learnt_, {}, std::exchange(changed_since_, false)};
+  due_ = false;
+  const uint64_t last = std::max(exchanged_, extent == Extent::kAll ? schedule_.begun() : schedule_.whole());
+  learnt.rounds = {learnt_.pass, std::min(exchanged_ + 1, last), last};
+  exchanged_ = last;
+  return learnt;
+}
+
+absl::Status Geo::Exchange(Extent extent) {
   base::MutexLock exchange(exchange_mu_);
-  base::DataPosition learnt;
-  {
-    base::MutexLock lock(mu_);
-    learnt = learnt_;
-  }
+  const Learnt learnt = TakeLearnt(extent);
+  if (!learnt.any) return absl::OkStatus();
   for (size_t t = 0; t < replicas_.size(); ++t) {
     std::vector<base::Key> keys;
     {
       base::MutexLock lock(mu_);
       keys = replicas_[t]->touched.Take();
     }
-    if (share == 1.0f) {
-      base::MutexLock lock(fetch_mu_);
-      keys = replicas_[t]->known.Copy();
-    }
-    RETURN_IF_ERROR(ExchangeRows(static_cast<int>(t), keys, share));
+    RETURN_IF_ERROR(ExchangeRows(static_cast<int>(t), keys, learnt.rounds));
   }
-  RETURN_IF_ERROR(ExchangeDense(share));
-  return TellLearnt(learnt);
+  RETURN_IF_ERROR(ExchangeDense(learnt.rounds));
+  return TellLearnt(learnt.position);
 }
 
 absl::Status Geo::TellLearnt(const base::DataPosition& learnt) {
@@ -186,7 +202,17 @@ absl::Status Geo::TellLearnt(const base::DataPosition& learnt) {
   return call.Wait();
 }
 
-absl::Status Geo::ExchangeRows(int table, std::span<const base::Key> all, float share) {
+void Geo::Send(const client::Rounds& rounds, const base::TableGrads& differences, client::Call& call) {
+  if (options_.combine == GeoCombine::kCount) return client_.Combine(rounds, {&differences, 1}, call);
+  client_.Add({&differences, 1}, call);
+}
+
+void Geo::SendDense(const client::Rounds& rounds, std::span<const float> differences, client::Call& call) {
+  if (options_.combine == GeoCombine::kCount) return client_.CombineDense(rounds, differences, call);
+  client_.AddDense(differences, call);
+}
+
+absl::Status Geo::ExchangeRows(int table, std::span<const base::Key> all, const std::optional<client::Rounds>& rounds) {
   Replica& replica = *replicas_[static_cast<size_t>(table)];
   const int width = replica.local->pull_width();
   for (size_t first = 0; first < all.size(); first += kChunk) {
@@ -195,39 +221,37 @@ absl::Status Geo::ExchangeRows(int table, std::span<const base::Key> all, float 
     const base::TableKeys keys = chunk.view();
     const size_t count = chunk.size();
     const size_t floats = count * static_cast<size_t>(width);
-    std::vector<float> local(floats), base(floats), fresh(floats);
-    RETURN_IF_ERROR(replica.local->Pull(keys, base::StepKind::kTrain, {local.data(), width, width}));
+    std::vector<float> pending(floats), base(floats), sent(floats), fresh(floats);
+    RETURN_IF_ERROR(replica.local->Pull(keys, base::StepKind::kTrain, {pending.data(), width, width}));
     RETURN_IF_ERROR(replica.base->Pull(keys, base::StepKind::kTrain, {base.data(), width, width}));
+    for (size_t i = 0; i < floats; ++i) pending[i] -= base[i];
+    for (size_t i = 0; i < floats; ++i) sent[i] = share() * pending[i];
     client::Call call;
-    std::vector<float>& sent = local;
-    for (size_t i = 0; i < floats; ++i) sent[i] = share * (local[i] - base[i]);
-    if (share > 0) {
-      const base::TableGrads differences = Rows(keys, sent, width);
-      client_.Add({&differences, 1}, call);
-    }
+    if (rounds.has_value()) Send(*rounds, Rows(keys, sent, width), call);
     const base::RowsView<float> out{fresh.data(), width, width};
     client_.Pull({}, {&keys, 1}, {&out, 1}, call);
     RETURN_IF_ERROR(call.Wait());
-    // The replica may have gone on meanwhile: it moves by as much as the base does, less what was sent.
-    for (size_t i = 0; i < floats; ++i) sent[i] = fresh[i] - base[i] - sent[i];
-    RETURN_IF_ERROR(replica.local->Add(Rows(keys, sent, width), table::NanPolicy::kSkip));
+    // The replica may have gone on meanwhile: it moves by as much as the base does, less what was pending.
+    for (size_t i = 0; i < floats; ++i) pending[i] = fresh[i] - base[i] - pending[i];
+    RETURN_IF_ERROR(replica.local->Add(Rows(keys, pending, width), table::NanPolicy::kSkip));
     RETURN_IF_ERROR(replica.base->Assign(Rows(keys, fresh, width)));
   }
   return absl::OkStatus();
 }
 
-absl::Status Geo::ExchangeDense(float share) {
+absl::Status Geo::ExchangeDense(const std::optional<client::Rounds>& rounds) {
   const auto size = static_cast<size_t>(dense_->size());
   if (size == 0) return absl::OkStatus();
-  std::vector<float> sent(size), fresh(size);
-  dense_->Snapshot(sent);
-  for (size_t i = 0; i < size; ++i) sent[i] = share * (sent[i] - dense_base_[i]);
+  std::vector<float> pending(size), sent(size), fresh(size);
+  dense_->Snapshot(pending);
+  for (size_t i = 0; i < size; ++i) pending[i] -= dense_base_[i];
+  for (size_t i = 0; i < size; ++i) sent[i] = share() * pending[i];
   client::Call call;
-  if (share > 0) client_.AddDense(sent, call);
+  if (rounds.has_value()) SendDense(*rounds, sent, call);
   client_.PullDense({}, fresh, call);
   RETURN_IF_ERROR(call.Wait());
-  for (size_t i = 0; i < size; ++i) sent[i] = fresh[i] - dense_base_[i] - sent[i];
-  RETURN_IF_ERROR(dense_->Add(sent, table::NanPolicy::kSkip));
+  for (size_t i = 0; i < size; ++i) pending[i] = fresh[i] - dense_base_[i] - pending[i];
+  RETURN_IF_ERROR(dense_->Add(pending, table::NanPolicy::kSkip));
   dense_base_ = std::move(fresh);
   return absl::OkStatus();
 }

@@ -1,13 +1,15 @@
-// Geo: a worker trains on a replica of the rows it meets, with any rule, whose state stays here; in the background,
-// every `interval` steps, it sends a share of what it has learnt and takes the servers' values over.
-// Invariant: replica = base + pending, where base is the last value seen on the servers. An exchange sends
-// pending / workers; the end of a pass sends all of it, so that then the servers hold the sum of everybody's changes.
+// Geo: a worker trains on a replica of the rows it meets, with any rule, whose state stays here. At the end of every
+// round (GeoSchedule), in the background, and at the end of a pass it sends what it has changed and takes the servers'
+// values over. The servers combine the changes of all workers (docs/adr/0013-geo-counts-who-changed-a-row.md).
+// Invariant: replica = base + pending, where base is the last value seen on the servers. An exchange sends all of
+// pending; what training has changed meanwhile is pending afterwards.
 // After an exchange the servers know which batches it spoke of: a process that takes the worker's place goes on there,
 // with the servers' values and new state; what was pending is lost.
 // Thread-safety: as Communicator.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -15,6 +17,8 @@
 #include "base/mutex.h"
 #include "client/ps_client.h"
 #include "comm/communicator.h"
+#include "comm/geo_combine.h"
+#include "comm/geo_schedule.h"
 #include "comm/key_set.h"
 #include "comm/row_buffers.h"
 #include "table/dense_table.h"
@@ -27,7 +31,8 @@ namespace regatta::comm {
 struct GeoOptions {
   int threads = 1;
   int workers = 1;
-  uint64_t interval = 400;  // steps of this worker between two exchanges
+  uint64_t interval = 400;  // the most batches of this worker between two exchanges
+  GeoCombine combine = GeoCombine::kCount;
   table::NanPolicy nan_policy = table::NanPolicy::kSkip;
 };
 
@@ -56,13 +61,30 @@ class Geo : public Communicator {
     RowBuffers rows;
     std::vector<float> dense;
   };
-  Geo(client::PsClient& client, const GeoOptions& options) : client_(client), options_(options) {}
+  // What an exchange is about.
+  struct Learnt {
+    base::DataPosition position;  // batches that the replica has
+    client::Rounds rounds;        // that they were learnt in, since the last exchange
+    bool any = false;             // whether there was a batch since then
+  };
+  enum class Extent : uint8_t { kRound, kAll };
+  Geo(client::PsClient& client, const GeoOptions& options)
+      : client_(client), options_(options), schedule_(options.interval) {}
 
   absl::Status Fetch(Replica& replica, const base::TableKeys& keys);
-  absl::Status Exchange(float share);
+  // Up to the last round that is whole, or all that there is.
+  absl::Status Exchange(Extent extent);
+  Learnt TakeLearnt(Extent extent);
   absl::Status TellLearnt(const base::DataPosition& learnt);
-  absl::Status ExchangeRows(int table, std::span<const base::Key> keys, float share);
-  absl::Status ExchangeDense(float share);
+  // Sends what is pending of these rows; without `rounds` only takes the servers' values over.
+  absl::Status ExchangeRows(int table, std::span<const base::Key> keys, const std::optional<client::Rounds>& rounds);
+  absl::Status ExchangeDense(const std::optional<client::Rounds>& rounds);
+  // The factor of what is sent, and sends it.
+  float share() const {
+    return options_.combine == GeoCombine::kMean ? 1.0f / static_cast<float>(options_.workers) : 1;
+  }
+  void Send(const client::Rounds& rounds, const base::TableGrads& differences, client::Call& call);
+  void SendDense(const client::Rounds& rounds, std::span<const float> differences, client::Call& call);
   void Run();
 
   client::PsClient& client_;
@@ -78,8 +100,11 @@ class Geo : public Communicator {
   base::Mutex exchange_mu_;  // held by whoever exchanges
   base::Mutex mu_;
   base::CondVar changed_;
-  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;         // since the last exchange began
-  base::DataPosition learnt_ ABSL_GUARDED_BY(mu_);  // batches that the replica has
+  GeoSchedule schedule_ ABSL_GUARDED_BY(mu_);
+  bool due_ ABSL_GUARDED_BY(mu_) = false;            // a round has ended since the last exchange began
+  bool changed_since_ ABSL_GUARDED_BY(mu_) = false;  // a batch was learnt since then
+  uint64_t exchanged_ ABSL_GUARDED_BY(mu_) = 0;      // the last round of the pass that an exchange spoke of
+  base::DataPosition learnt_ ABSL_GUARDED_BY(mu_);   // batches that the replica has
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;

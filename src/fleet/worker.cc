@@ -143,6 +143,7 @@ absl::StatusOr<comm::Communicator*> Worker::StartCommunicator(uint64_t first_ste
                                                         {.threads = options_.threads,
                                                          .workers = options_.workers,
                                                          .interval = options_.geo_interval,
+                                                         .combine = options_.geo_combine,
                                                          .nan_policy = options_.nan_policy}));
       break;
     }

@@ -13,6 +13,7 @@
 
 #include "client/server_address.h"
 #include "cluster/credentials.h"
+#include "comm/geo_combine.h"
 #include "table/push_options.h"
 #include "table/table_config.h"
 
@@ -40,11 +41,12 @@ struct WorkerOptions {
 
   // With servers only.
   Mode mode = Mode::kAsync;
-  int sparse_lanes = 1;                   // to each server
-  bool short_rows = false;                // sync, async, half_async: bfloat16 on the wire while training
-  uint64_t staleness = 4;                 // async, half_async: pushes of a thread that are not acknowledged
-  int half_async_merge = 4;               // batches of one push
-  uint64_t geo_interval = 400;            // steps between two exchanges
+  int sparse_lanes = 1;         // to each server
+  bool short_rows = false;      // sync, async, half_async: bfloat16 on the wire while training
+  uint64_t staleness = 4;       // async, half_async: pushes of a thread that are not acknowledged
+  int half_async_merge = 4;     // batches of one push
+  uint64_t geo_interval = 400;  // the most batches between two exchanges
+  comm::GeoCombine geo_combine = comm::GeoCombine::kCount;
   OnLoss on_loss = OnLoss::kFail;         // kAwait: servers with a data_dir
   std::chrono::seconds worker_wait{600};  // kAwait: for one that is away
   Ack ack = Ack::kAuto;

@@ -176,7 +176,8 @@ const KeySpec kKeys[] = {
     Choice<&O::sync_mode>("sync_mode", kSyncModes,
                           "how workers and servers keep in step; without a role in the environment the process trains "
                           "alone. gpubox is not available in this version"),
-    InCompany(Int("geo_step", &O::geo_step, 1, kBig, "geo: batches of a worker between two exchanges")),
+    InCompany(Int("geo_step", &O::geo_step, 1, kBig,
+                  "geo: the most batches of a worker between two exchanges; an epoch has at least ten")),
     InCompany(Int("half_async_merge", &O::half_async_merge, 1, 1e6, "half_async: batches that are pushed as one")),
     InCompany(
         Int("staleness", &O::staleness, 0, 1e6,

@@ -77,6 +77,9 @@ absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec
       for (const auto& stage : job->stages_) stage->Look();
     });
   }
+  if (spec.mode == Mode::kGeo)
+    for (int lane = 0; lane < spec.lanes.lanes(); ++lane)
+      job->rounds_.push_back(std::make_unique<GeoRounds>(spec.workers));
   if (journal == nullptr) return job;
   RETURN_IF_ERROR(base::Annotate(job->Recover(*journal, state), journal->folder()));
   job->RecordIn(*journal);
@@ -87,7 +90,7 @@ absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec
 // Changes first, while everybody counts as awaited: a step of sync that was complete is complete again by its parts.
 // Who has left since is told afterwards, and completes what waits for them.
 absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) {
-  Restore(state);
+  RETURN_IF_ERROR(Restore(state));
   for (int lane = 0; lane < spec_.lanes.lanes(); ++lane)
     RETURN_IF_ERROR(Replay(journal, lane, lane < state.lanes_size() ? state.lanes(lane) : ps::LaneState()));
   RETURN_IF_ERROR(journal.KeepLanes(spec_.lanes.lanes()));
@@ -198,6 +201,7 @@ ps::ServerState HostedJob::State() {
         kept.set_begun_step(staged.begun->second);
       }
     }
+    if (const GeoRounds* const open = rounds(lane)) open->Save(*kept.mutable_rounds());
     kept.set_logged(needed - 1);
   }
   if (const auto& from = loaded(); from.has_value()) {
@@ -208,7 +212,7 @@ ps::ServerState HostedJob::State() {
   return state;
 }
 
-void HostedJob::Restore(const ps::ServerState& state) {
+absl::Status HostedJob::Restore(const ps::ServerState& state) {
   for (int lane = 0; lane < std::min(state.lanes_size(), spec_.lanes.lanes()); ++lane) {
     const ps::LaneState& kept = state.lanes(lane);
     for (const ps::SeatState& taken : kept.seats()) {
@@ -219,6 +223,7 @@ void HostedJob::Restore(const ps::ServerState& state) {
       place.learnt = {taken.learnt().pass(), taken.learnt().low(), taken.learnt().window()};
       place.next_step = taken.learnt().next_step();
     }
+    if (GeoRounds* const open = rounds(lane)) RETURN_IF_ERROR(open->Restore(kept.rounds()));
     SyncStage* const steps = stage(lane);
     if (steps == nullptr) continue;
     SyncStage::State staged{kept.next_step(), {kept.left_pass().begin(), kept.left_pass().end()}};
@@ -226,6 +231,7 @@ void HostedJob::Restore(const ps::ServerState& state) {
     if (kept.has_begun_pass()) staged.begun = {kept.begun_pass(), kept.begun_step()};
     steps->Restore(staged);
   }
+  return absl::OkStatus();
 }
 
 // Whether a record that a checkpoint shows is needed all the same: the push may not have been whole, or its step not

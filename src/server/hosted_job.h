@@ -11,6 +11,7 @@
 #include "metrics/rate.h"
 #include "server/cut_turn.h"
 #include "server/gate.h"
+#include "server/geo_rounds.h"
 #include "server/hosted_cut.h"
 #include "server/job_spec.h"
 #include "server/journal.h"
@@ -57,6 +58,9 @@ class HostedJob {
   // Null unless the mode is sync.
   SyncStage* stage(int lane) const { return stages_.empty() ? nullptr : stages_[static_cast<size_t>(lane)].get(); }
 
+  // Null unless the mode is geo.
+  GeoRounds* rounds(int lane) const { return rounds_.empty() ? nullptr : rounds_[static_cast<size_t>(lane)].get(); }
+
   bool durable() const { return journal_ != nullptr; }
   // Whether a process may take the place of a worker that died, and go on where that one was.
   bool returns() const { return spec_.loss_policy == LossPolicy::kAwait; }
@@ -99,7 +103,7 @@ class HostedJob {
 
  private:
   HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables);
-  void Restore(const ps::ServerState& state);
+  absl::Status Restore(const ps::ServerState& state);
   absl::Status Recover(Journal& journal, const ps::ServerState& state);
   absl::Status Replay(Journal& journal, int lane, const ps::LaneState& state);
   static bool MayBeOpen(ps::Verb verb);
@@ -114,8 +118,9 @@ class HostedJob {
   Rendezvous rendezvous_;
   Traffic traffic_;
   metrics::Rate keys_;
-  std::vector<std::unique_ptr<SyncStage>> stages_;
-  std::vector<LaneSeat> seats_;  // [rank][lane]
+  std::vector<std::unique_ptr<SyncStage>> stages_;  // a lane each, in sync
+  std::vector<std::unique_ptr<GeoRounds>> rounds_;  // a lane each, in geo
+  std::vector<LaneSeat> seats_;                     // [rank][lane]
   mutable base::Mutex push_memory_mu_;
   uint64_t push_memory_limit_ ABSL_GUARDED_BY(push_memory_mu_) = PushMemory::kDefaultLimit;
   std::vector<std::shared_ptr<PushMemory>> push_memory_ ABSL_GUARDED_BY(push_memory_mu_);  // by rank

@@ -12,14 +12,21 @@ constexpr std::chrono::seconds kAfterFailure(30);
 // The log holds what came since the last checkpoint of the older chain, and what comes while one is written.
 uint64_t Intervals(const KeeperOptions& options) { return options.chain + 2; }
 
+// What is needed of a checkpoint that has been written is small.
+void ForgetRows(ps::ServerState& state) {
+  for (ps::LaneState& lane : *state.mutable_lanes()) {
+    lane.clear_before();
+    lane.clear_rounds();
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Start(HostedJob& job, Journal& journal, const KeeperOptions& options) {
   std::unique_ptr<Keeper> keeper(new Keeper(job, journal, options));
   ASSIGN_OR_RETURN(keeper->kept_, keeper->local_.List());
   for (table::SparseTable* table : job.tables().sparse) table->TrackChanges(table::Tracking::kOn);
-  for (LocalSaves::Kept& kept : keeper->kept_)
-    for (ps::LaneState& lane : *kept.state.mutable_lanes()) lane.clear_before();
+  for (LocalSaves::Kept& kept : keeper->kept_) ForgetRows(kept.state);
   keeper->thread_ = std::thread([keeper = keeper.get()] { keeper->Run(); });
   return keeper;
 }
@@ -98,7 +105,7 @@ absl::Status Keeper::Save() {
   RETURN_IF_ERROR(local_.Write(number, *cut, state));
   RETURN_IF_ERROR(base::Failpoint("keeper.written"));
   RETURN_IF_ERROR(cut->Complete());
-  for (ps::LaneState& lane : *state.mutable_lanes()) lane.clear_before();  // what is needed from now on is small
+  ForgetRows(state);
   kept_.push_back({number, std::move(state), !options.base.has_value()});
   saves_.Add();
   RETURN_IF_ERROR(Forget());

@@ -39,6 +39,7 @@ bool IsSparseVerb(ps::Verb verb) {
     case ps::PULL:
     case ps::PUSH:
     case ps::ADD:
+    case ps::COMBINE:
     case ps::COUNT_ROWS:
     case ps::READ_ROWS:
     case ps::LOAD_ROWS:
@@ -73,6 +74,7 @@ bool IsDenseVerb(ps::Verb verb) {
     case ps::PULL_DENSE:
     case ps::PUSH_DENSE:
     case ps::ADD_DENSE:
+    case ps::COMBINE_DENSE:
     case ps::READ_DENSE:
     case ps::LOAD_DENSE:
     case ps::BEGIN_CUT:
@@ -243,10 +245,12 @@ LaneSession::Reply LaneSession::DispatchChange(wire::FrameReader& frame) {
     case ps::PUSH:
       return Push(frame);
     case ps::ADD:
+    case ps::COMBINE:
       return Add(frame);
     case ps::PUSH_DENSE:
       return PushDense(frame);
     case ps::ADD_DENSE:
+    case ps::COMBINE_DENSE:
       return AddDense(frame);
     case ps::BEGIN:
       return Begin(frame);
@@ -447,15 +451,28 @@ absl::Status LaneSession::CheckAdds(const ps::FrameHeader& header) const {
       absl::StrCat(ps::Verb_Name(header.verb()), " belongs to geo, and this job is ", Name(job_.spec().mode)));
 }
 
+// Adds what push_ holds, or in COMBINE what it comes to with the changes of others.
+absl::Status LaneSession::AddPart(const ps::FrameHeader& header, const GeoRounds::Step& apply) {
+  RETURN_IF_ERROR(CheckFinite());
+  const auto log = [this] { return Log().status(); };
+  if (header.verb() == ps::ADD || header.verb() == ps::ADD_DENSE) {
+    RETURN_IF_ERROR(log());
+    return apply();
+  }
+  ASSIGN_OR_RETURN(const GeoRounds::Span span, GeoRounds::SpanOf(header));
+  GeoRounds* const rounds = job_.rounds(lane_);
+  if (rounds == nullptr) return absl::FailedPreconditionError("the job has no rounds: it is not geo");
+  return rounds->Combine(worker_.rank, span, job_.spec().nan_policy, push_.part(), log, apply);
+}
+
 LaneSession::Reply LaneSession::Add(wire::FrameReader& frame) {
   RETURN_IF_ERROR(CheckAdds(frame.header()));
   RETURN_IF_ERROR(push_.ReadDifferences(frame));
-  RETURN_IF_ERROR(CheckFinite());
-  RETURN_IF_ERROR(Log().status());
-  for (const TablePart& table : push_.part().tables) {
-    if (table.keys.empty()) continue;
-    RETURN_IF_ERROR(job_.sparse(table.table).Add(table.View(), job_.spec().nan_policy));
-  }
+  RETURN_IF_ERROR(AddPart(frame.header(), [&]() -> absl::Status {
+    for (const TablePart& table : push_.part().tables)
+      if (!table.keys.empty()) RETURN_IF_ERROR(job_.sparse(table.table).Add(table.View(), job_.spec().nan_policy));
+    return absl::OkStatus();
+  }));
   job_.traffic().pushes.Add();
   return Done(frame.header().id());
 }
@@ -499,9 +516,8 @@ LaneSession::Reply LaneSession::PushDense(wire::FrameReader& frame) {
 LaneSession::Reply LaneSession::AddDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(CheckAdds(frame.header()));
   RETURN_IF_ERROR(push_.ReadBlock(frame, origin()));
-  RETURN_IF_ERROR(CheckFinite());
-  RETURN_IF_ERROR(Log().status());
-  RETURN_IF_ERROR(job_.dense().Add(push_.part().dense, job_.spec().nan_policy));
+  RETURN_IF_ERROR(
+      AddPart(frame.header(), [&] { return job_.dense().Add(push_.part().dense, job_.spec().nan_policy); }));
   job_.traffic().dense_pushes.Add();
   return Done(frame.header().id());
 }
@@ -522,6 +538,8 @@ LaneSession::Reply LaneSession::Leave(wire::FrameReader& frame) {
   RETURN_IF_ERROR(frame.ExpectEnd());
   if (SyncStage* const stage = job_.stage(lane_))
     RETURN_IF_ERROR(stage->LeavePass(worker_.rank, header.pass(), ToStage()));
+  if (GeoRounds* const rounds = job_.rounds(lane_))
+    RETURN_IF_ERROR(rounds->Leave(worker_.rank, header.pass(), [this] { return Log().status(); }));
   return Done(header.id());
 }
 
@@ -529,6 +547,11 @@ LaneSession::Reply LaneSession::Leave(wire::FrameReader& frame) {
 absl::Status LaneSession::AwaitNothing() {
   SyncStage* const stage = job_.stage(lane_);
   return stage == nullptr ? absl::OkStatus() : stage->Empty(origin());
+}
+
+// The rows of a lane have been replaced: what workers changed before counts no more.
+void LaneSession::ForgetRounds() {
+  if (GeoRounds* const rounds = job_.rounds(lane_)) rounds->Clear();
 }
 
 LaneSession::Reply LaneSession::LoadRows(wire::FrameReader& frame) {
@@ -552,6 +575,7 @@ LaneSession::Reply LaneSession::LoadRows(wire::FrameReader& frame) {
   RETURN_IF_ERROR(AwaitNothing());
   RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(table.Load(header.shard(), keys, rows));
+  ForgetRounds();
   return Done(header.id());
 }
 
@@ -567,6 +591,7 @@ LaneSession::Reply LaneSession::Clear(wire::FrameReader& frame) {
   const wire::Range shards = all ? job_.shards() : shards_;
   for (int table = 0; table < job_.sparse_tables(); ++table)
     job_.sparse(table).ClearShards(static_cast<uint32_t>(shards.begin), static_cast<uint32_t>(shards.end));
+  ForgetRounds();
   return Done(frame.header().id());
 }
 
@@ -597,6 +622,7 @@ LaneSession::Reply LaneSession::LoadDense(wire::FrameReader& frame) {
   RETURN_IF_ERROR(AwaitNothing());
   RETURN_IF_ERROR(Log().status());
   RETURN_IF_ERROR(dense.Load(values, states, frame.header().count()));
+  ForgetRounds();
   return Done(frame.header().id());
 }
 

@@ -57,6 +57,7 @@ class LaneSession {
   Reply PullDense(wire::FrameReader& frame);
   Reply PushDense(wire::FrameReader& frame);
   Reply AddDense(wire::FrameReader& frame);
+  absl::Status AddPart(const ps::FrameHeader& header, const GeoRounds::Step& apply);
   Reply Begin(wire::FrameReader& frame);
   Reply Leave(wire::FrameReader& frame);
   Reply LoadRows(wire::FrameReader& frame);
@@ -70,6 +71,7 @@ class LaneSession {
   absl::Status CheckAdds(const ps::FrameHeader& header) const;
   absl::Status ApplyPart();
   absl::Status AwaitNothing();
+  void ForgetRounds();
   absl::Status AwaitTurn(const ps::FrameHeader& header);
   absl::StatusOr<std::shared_ptr<const StepImage>> Before(const ps::FrameHeader& header);
   bool Holds(const ps::FrameHeader& header) const;

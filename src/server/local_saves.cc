@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kStateBlob[] = "server";
+constexpr size_t kMostStateBytes = (size_t{1} << 31) - 1;  // of a protobuf message
 
 }  // namespace
 
@@ -79,6 +80,10 @@ absl::StatusOr<std::optional<LocalSaves::Loaded>> LocalSaves::LoadNewest(const t
 
 absl::Status LocalSaves::Write(uint64_t number, table::ModelCut& cut, const ps::ServerState& state) const {
   RETURN_IF_ERROR(base::MakeOwnFolder(folder_));
+  if (const size_t bytes = state.ByteSizeLong(); bytes > kMostStateBytes)
+    return absl::ResourceExhaustedError(absl::StrCat("the state of the server's lanes is ", bytes,
+                                                     " bytes; a checkpoint holds ", kMostStateBytes,
+                                                     ": use more servers, or a smaller runner.geo_step"));
   ASSIGN_OR_RETURN(table::SaveContents contents, cut.Contents());
   contents.run.blobs[kStateBlob] = state.SerializeAsString();
   return table::WriteCheckpoint(FolderOf(number), contents);

@@ -342,6 +342,52 @@ TEST_F(ReplayTest, AStepWithNaNIsRefusedWhole) {
   }
 }
 
+// In the middle of a round: who has changed a row is in the log and in the checkpoint, as the rows are.
+TEST_F(ReplayTest, WhatGeoHasCountedSurvivesAKill) {
+  for (const bool checkpoint : {false, true}) {
+    SCOPED_TRACE(checkpoint ? "from a checkpoint" : "from the log");
+    Start(Mode::kGeo);
+    for (uint64_t step = 0; step < 4; ++step) workers().Combine(0, 0, step);
+    workers().Combine(1, 0, 0);
+    if (checkpoint) {
+      ASSERT_EQ(Save(), absl::OkStatus());
+    }
+    workers().Combine(1, 0, 1);
+    workers().Mark(ps::LEAVE, 0, 0, 0);
+    EXPECT_EQ(workers().refused(), 0);
+    const auto rest = [](GoldenWorkers& workers) {
+      for (uint64_t step = 2; step < 6; ++step) workers.Combine(1, 0, step);
+      workers.Combine(0, 0, 4);
+    };
+    const std::string before = Live();
+    EXPECT_EQ(AfterAKill(), before);
+    const std::string killed = AfterAKill(rest);
+    EXPECT_EQ(killed, Live(rest));
+    EXPECT_NE(killed, before);
+    End();
+  }
+}
+
+TEST_F(ReplayTest, AChangeOfGeoThatComesAgainCountsOnce) {
+  Start(Mode::kGeo);
+  struct Sent {
+    int rank, lane;
+    std::string frame;
+  };
+  std::vector<Sent> sent;
+  workers().RecordWith([&](int rank, int lane, ps::Verb, const std::string& request, const std::string&) {
+    sent.push_back({rank, lane, request});
+  });
+  workers().Combine(0, 0, 0);
+  workers().Combine(1, 0, 0);
+  const auto again = [&](GoldenWorkers& workers) {
+    for (const Sent& one : sent) workers.Ask(one.rank, one.lane, one.frame);
+  };
+  const std::string once = Live();
+  EXPECT_EQ(Live(again), once);
+  EXPECT_EQ(AfterAKill(again), once);
+}
+
 // Of protocol 3: it stood in one lane's log and dropped the rows of all.
 TEST_F(ReplayTest, AnOldClearInTheMiddleOfAJobIsNotGuessedAt) {
   Start(Mode::kAsync);
@@ -375,8 +421,12 @@ TEST_P(RandomOrderTest, IsGivenBack) {
       case 1:
       case 2:
         if (mode == Mode::kGeo) {
-          workers().Push(rank, 0, step[rank], 1, Whole::kYes, ps::ADD);
-          workers().PushDense(rank, 0, step[rank], ps::ADD_DENSE);
+          if (die(4) > 0) {
+            workers().Combine(rank, step[rank] / 20, step[rank]);
+          } else {
+            workers().Push(rank, 0, step[rank], 1, Whole::kYes, ps::ADD);
+            workers().PushDense(rank, 0, step[rank], ps::ADD_DENSE);
+          }
         } else {
           workers().Step(rank, 0, step[rank], 1 + static_cast<int>(die(3)));
         }

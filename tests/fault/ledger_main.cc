@@ -232,7 +232,7 @@ void Ledger::SendAsync(uint64_t number, client::Call& call) {
   client_.Push(grads, call);
   client_.PushDense(grads, call);
   if (!adds()) return;
-  client_.Add({&tables[1], 1}, call);
+  client_.Combine({0, number + 1, number + 1}, {&tables[1], 1}, call);  // of rows that nobody else changes
   client_.AddDense(dense_difference_, call);
 }
 

@@ -131,6 +131,11 @@ class GoldenWorkers {
     for (int i = 0; i < kGoldenDense; ++i) Put(body, Gradient(rank, step, 99, i));
     Ask(rank, kGoldenLanes, Header(verb, pass, step), body);
   }
+  // What geo's workers send at the end of a round.
+  void Combine(int rank, uint64_t pass, uint64_t step) {
+    Push(rank, pass, step, 1, Whole::kYes, ps::COMBINE);
+    PushDense(rank, pass, step, ps::COMBINE_DENSE);
+  }
   void Step(int rank, uint64_t pass, uint64_t step, int frames = 1) {
     Push(rank, pass, step, frames);
     PushDense(rank, pass, step);
@@ -224,6 +229,10 @@ class GoldenWorkers {
     header.set_step(step);
     header.set_samples(4);
     if (job_.returns() && (verb == ps::PUSH || verb == ps::PUSH_DENSE)) header.add_batches(step);
+    if (verb == ps::COMBINE || verb == ps::COMBINE_DENSE) {
+      header.set_first_round(step / 2 + 1);  // two changes share a round, and the second goes on in the next
+      header.set_last_round(step / 2 + 1 + step % 2);
+    }
     return header;
   }
   static float Gradient(int rank, uint64_t step, uint32_t key, int i) {
