@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "wire/ps.grpc.pb.h"
@@ -25,7 +26,7 @@ class Service final : public ps::ParameterServer::Service {
     ++served;
     return grpc::Status::OK;
   }
-  int served = 0;
+  std::atomic<int> served = 0;
 
  private:
   const grpc_compression_algorithm replies_;
