@@ -29,12 +29,6 @@ uint64_t EmbeddedTables::rows() const {
   return rows;
 }
 
-uint64_t EmbeddedTables::skipped_gradients() const {
-  uint64_t skipped = 0;
-  for (const auto& table : sparse_) skipped += table->skipped_gradients();
-  return skipped;
-}
-
 uint64_t EstimateRowBytes(const table::SparseTable& table) {
   constexpr uint64_t kIndexBytes = 24;  // 16-byte entries at two thirds full
   return sizeof(float) * table.row_width() + kIndexBytes;

@@ -143,8 +143,10 @@ const KeySpec kKeys[] = {
     Int("early_stop", &O::early_stop, 0, 1e6, "stop after so many epochs without a better validation AUC; 0 = never"),
     Bytes("max_memory", &O::max_memory, 0, "stop with an error before the process needs more, such as 8G", "no limit"),
     Double("max_minutes", &O::max_minutes, 0, 1e7, "save and stop before so many minutes; 0 = no limit"),
-    Choice<&O::nan_policy>("nan_policy", kNanPolicies,
-                           "a gradient with NaN or Inf: leave the row alone, stop, or clip it"),
+    Choice<&O::nan_policy>(
+        "nan_policy", kNanPolicies,
+        "a gradient with NaN or Inf: leave the row (or the dense update) alone, stop, or take its bad elements for "
+        "0; they are counted and reported. A loss that is NaN or Inf ends the run under every policy"),
     Text("sample_weight_slot", &O::sample_weight_slot, "slot that holds a sample's weight", "none"),
     Text("user_slot", &O::user_slot, "slot that holds the user, for gauc (keeps 16 bytes a sample)", "none"),
     Int("print_interval", &O::print_interval, 1, kBig, "steps between report lines"),

@@ -2,7 +2,7 @@
 import gzip
 import os
 
-from program import MULTISLOT, SAMPLE, ProgramTest, main
+from program import CONFIG, MULTISLOT, SAMPLE, ProgramTest, main
 
 
 class BadInputTest(ProgramTest):
@@ -134,6 +134,19 @@ class BadInputTest(ProgramTest):
         self.make_job()
         _, err = self.train("-o", "runner.model_save_path=/proc/nowhere/model", code=1)
         self.assertIn("/proc/nowhere", err)
+
+    def make_huge(self, model, labels, value):
+        """40 lines with `value` in every dense feature."""
+        rest = f" dense_feature:{value}" * 13 + "".join(f" {i}:{i}" for i in range(1, 27)) + "\n"
+        self.write("train/part-0.txt", "".join(f"click:{labels[i % len(labels)]}" + rest for i in range(40)))
+        self.write("config.yaml", CONFIG.format(batch=10).replace("model: dnn", f"model: {model}"))
+
+    def test_dense_gradients_that_overflow_are_reported(self):
+        self.make_huge("lr", labels=[1], value="3e38")  # the gradients of 10 samples overflow, their loss does not
+        out, err = self.train(code=0)
+        self.assertIn("epoch 0, batch 0: 0 row gradients and the dense gradient hold NaN or Inf", err)
+        self.assertIn("0 row gradients and 4 dense gradients of this process so far held NaN or Inf", err)
+        self.assertIn("skip leaves such updates out", err)
 
     def test_a_loss_that_is_not_a_number_keeps_the_batch(self):
         self.make_job()
