@@ -147,7 +147,11 @@ const KeySpec kKeys[] = {
         "nan_policy", kNanPolicies,
         "a gradient with NaN or Inf: leave the row (or the dense update) alone, stop, or take its bad elements for "
         "0; they are counted and reported. A loss that is NaN or Inf ends the run under every policy"),
-    Text("sample_weight_slot", &O::sample_weight_slot, "slot that holds a sample's weight", "none"),
+    Text("sample_weight_slot", &O::sample_weight_slot,
+         "slot that holds a sample's weight. A gradient is the weighted sum divided by the number of samples, so a "
+         "batch of "
+         "weights 2 takes steps twice as long; reported losses and metrics divide by the sum of the weights",
+         "none"),
     Text("user_slot", &O::user_slot, "slot that holds the user, for gauc (keeps 16 bytes a sample)", "none"),
     Int("print_interval", &O::print_interval, 1, kBig, "steps between report lines"),
     Int("seed", &O::seed, 0, 0x1p53, "seed of initial values and shuffles"),
@@ -163,7 +167,10 @@ const KeySpec kKeys[] = {
     Int("checkpoint_steps", &O::checkpoint_steps, 0, kBig, "steps between periodic saves; 0 = none"),
     Double("checkpoint_minutes", &O::checkpoint_minutes, 0, 1e7, "minutes between periodic saves; 0 = none"),
     Path("model_init_path", &O::model_init_path,
-         "warm start from this save: weights and optimizer state, training starts at epoch 0", "none"),
+         "warm start from this save: weights and optimizer state. Training starts at epoch 0, and a learning-rate "
+         "schedule "
+         "at its step 0; --resume goes on with both",
+         "none"),
     Int("last_epoch", &O::last_epoch, -1, 1e6, "epoch below model_init_path to start from", "the newest"),
     Path("infer_load_path", &O::infer_load_path, "infer reads infer_load_path/<epoch>", "model_save_path"),
     Int("infer_start_epoch", &O::infer_start_epoch, 0, 1e6, "first epoch that infer reads"),

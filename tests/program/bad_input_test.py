@@ -148,6 +148,15 @@ class BadInputTest(ProgramTest):
         self.assertIn("0 row gradients and 4 dense gradients of this process so far held NaN or Inf", err)
         self.assertIn("skip leaves such updates out", err)
 
+    def test_a_rate_that_piecewise_overrides_is_told(self):
+        self.make_job(files=1)
+        schedule = ("-o", "hyper_parameters.optimizer.lr_schedule={name: piecewise, boundaries: [5], values: [0.1, 0.01]}")
+        rate = "table_parameters.embedding.embedx_sgd_param.learning_rate"
+        _, err = self.train(*schedule, "-o", f"{rate}=0.5", code=0)
+        self.assertIn(f"{rate} has no effect: lr_schedule piecewise", err)
+        _, err = self.train(*schedule, code=0)
+        self.assertNotIn("piecewise", err)
+
     def test_a_loss_that_is_not_a_number_keeps_the_batch(self):
         self.make_job()
         _, err = self.train("-o", "hyper_parameters.optimizer.class=SGD", "-o",
