@@ -162,7 +162,9 @@ const KeySpec kKeys[] = {
     Refused(Bool("use_visual", &O::use_visual,
                  "TensorBoard events are not available in this version; --json prints every report as JSON")),
     // Save and load.
-    Path("model_save_path", &O::model_save_path, "every epoch is saved to model_save_path/<epoch>"),
+    Path("model_save_path", &O::model_save_path,
+         "every epoch is saved to model_save_path/<epoch>. A new run replaces the saves of a finished run there; an "
+         "interrupted run wants --resume or --overwrite"),
     Int("keep_epochs", &O::keep_epochs, 0, 1e6, "newest epoch saves to keep; 0 = all"),
     Int("checkpoint_steps", &O::checkpoint_steps, 0, kBig, "steps between periodic saves; 0 = none"),
     Double("checkpoint_minutes", &O::checkpoint_minutes, 0, 1e7, "minutes between periodic saves; 0 = none"),

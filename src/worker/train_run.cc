@@ -495,11 +495,13 @@ absl::Status TrainRun::AtEnd(const train::PassEnd& end) {
 absl::Status TrainRun::OnBadLoss(const data::Batch& batch, absl::Status status) {
   const std::string path =
       absl::StrCat(job_.run.runner.model_save_path, "/bad_batch-", epoch_, "-", batch.index, ".txt");
-  absl::Status written = base::WriteFileAtomically(path, BatchText(batch, job_.model->spec().schema, batch.size));
+  absl::Status written = base::WriteFileAtomically(path, BatchText(batch, data_.schema, batch.size));
   const std::string where = written.ok() ? absl::StrCat("the batch is kept in ", path)
                                          : absl::StrCat("and the batch could not be kept: ", written.message());
-  return absl::AbortedError(absl::StrCat("epoch ", epoch_, ": ", status.message(), "; ", where,
-                                         ". Try a lower learning rate or hyper_parameters.clip_by_norm"));
+  const std::string input = HugeInput(batch, data_.schema);
+  const std::string advice = input.empty() ? "Try a lower learning rate or hyper_parameters.clip_by_norm"
+                                           : absl::StrCat(input, ": scale or clip such values in the data");
+  return absl::AbortedError(absl::StrCat("epoch ", epoch_, ": ", status.message(), "; ", where, ". ", advice));
 }
 
 }  // namespace regatta::worker
