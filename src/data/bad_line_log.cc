@@ -54,6 +54,8 @@ absl::Status BadLineLog::NoGoodSample() const {
   if (lines_ == 0)
     return absl::InvalidArgumentError(
         absl::StrCat("no good sample: ", where, files_.size() == 1 ? " holds no line" : " hold no line"));
+  if (bad_lines_ == 0)
+    return absl::InvalidArgumentError(absl::StrCat("no good sample: the ", lines_, " lines of ", where, " are blank"));
   return absl::InvalidArgumentError(
       absl::StrCat("no good sample in ", lines_, " lines of ", where, "; the first reasons:", first_reasons_));
 }

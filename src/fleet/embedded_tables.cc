@@ -6,9 +6,8 @@ absl::StatusOr<std::unique_ptr<EmbeddedTables>> EmbeddedTables::Create(const tab
                                                                        table::NanPolicy nan_policy, int threads) {
   auto tables = std::make_unique<EmbeddedTables>();
   for (const table::SparseTableConfig& config : configs.sparse) {
-    auto table = table::SparseTable::Create(config);
-    if (!table.ok()) return base::Annotate(table.status(), absl::StrCat("table ", config.name));
-    tables->sparse_.push_back(*std::move(table));
+    ASSIGN_OR_RETURN(auto table, table::SparseTable::Create(config));
+    tables->sparse_.push_back(std::move(table));
   }
   ASSIGN_OR_RETURN(tables->dense_, table::DenseTable::Create(configs.dense));
   tables->client_ = std::make_unique<client::LocalClient>(tables->sparse(), tables->dense_.get(), nan_policy);
@@ -27,12 +26,6 @@ uint64_t EmbeddedTables::rows() const {
   uint64_t rows = 0;
   for (const auto& table : sparse_) rows += table->rows();
   return rows;
-}
-
-uint64_t EmbeddedTables::skipped_gradients() const {
-  uint64_t skipped = 0;
-  for (const auto& table : sparse_) skipped += table->skipped_gradients();
-  return skipped;
 }
 
 uint64_t EstimateRowBytes(const table::SparseTable& table) {

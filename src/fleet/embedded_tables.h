@@ -29,7 +29,6 @@ class EmbeddedTables {
   table::ModelStore& model() { return *model_; }
 
   uint64_t rows() const;
-  uint64_t skipped_gradients() const;
 
  private:
   std::vector<std::unique_ptr<table::SparseTable>> sparse_;

@@ -145,6 +145,10 @@ void Supervisor::ShowStart() const {
                           : absl::StrCat(", http://127.0.0.1:", child.planned.metrics_port, "/metrics"));
     }
   }
+  if (!children_.empty())
+    for (const auto& [name, value] : children_.front().planned.environment)
+      if (name == "PADDLE_PSERVERS_IP_PORT_LIST" && !value.empty())
+        absl::StrAppend(&text, "\n  look at it with: regatta status --servers=", value);
   Say(text);
 }
 

@@ -124,6 +124,29 @@ TEST(BinaryMetrics, BucketsAscendWithThePrediction) {
   EXPECT_NE(Auc::Bucket(5e-4f), Auc::Bucket(5.001e-4f));
 }
 
+// Every mean by its definition; labels may be soft.
+void ExpectMeans(const Samples& s, bool weighted, const BinaryReport& report) {
+  double weight = 0, logloss = 0, mae = 0, mse = 0, clicks = 0, predicted = 0;
+  for (size_t i = 0; i < s.p.size(); ++i) {
+    const double w = weighted ? s.w[i] : 1, p = s.p[i], y = s.y[i];
+    weight += w;
+    logloss -= w * (y * std::log(p) + (1 - y) * std::log1p(-p));
+    mae += w * std::abs(p - y);
+    mse += w * (p - y) * (p - y);
+    clicks += w * y;
+    predicted += w * p;
+  }
+  EXPECT_EQ(report.samples, s.p.size());
+  EXPECT_NEAR(report.weight, weight, 1e-9 * weight);
+  EXPECT_NEAR(report.logloss, logloss / weight, 1e-6);
+  EXPECT_NEAR(report.mae, mae / weight, 1e-10);
+  EXPECT_NEAR(report.rmse, std::sqrt(mse / weight), 1e-10);
+  EXPECT_NEAR(report.actual_ctr, clicks / weight, 1e-10);
+  EXPECT_NEAR(report.predicted_ctr, predicted / weight, 1e-10);
+  EXPECT_NEAR(report.copc.value(), clicks / predicted, 1e-10);
+  EXPECT_EQ(report.invalid, 0u);
+}
+
 TEST(BinaryMetrics, SoftLabelsCountAsTheyAre) {
   Samples s = Draw(3001, 31);
   base::Rng rng(37);
@@ -131,30 +154,17 @@ TEST(BinaryMetrics, SoftLabelsCountAsTheyAre) {
   for (const bool weighted : {false, true}) {
     BinaryMetrics metrics;
     metrics.Add(s.p, s.y, weighted ? std::span<const float>(s.w) : std::span<const float>(), s.user);
-    // A soft sample as two hard ones.
+    const BinaryReport report = metrics.Report();
+    ExpectMeans(s, weighted, report);
+    // In an AUC a soft sample is two hard ones.
     Samples hard;
-    double weight = 0, logloss = 0, mae = 0, mse = 0, clicks = 0, predicted = 0;
     for (size_t i = 0; i < s.p.size(); ++i) {
-      const double w = weighted ? s.w[i] : 1, p = s.p[i], y = s.y[i];
-      weight += w;
-      logloss -= w * (y * std::log(p) + (1 - y) * std::log1p(-p));
-      mae += w * std::abs(p - y);
-      mse += w * (p - y) * (p - y);
-      clicks += w * y;
-      predicted += w * p;
+      const double w = weighted ? s.w[i] : 1;
       for (const bool click : {false, true}) {
         hard.p.push_back(s.p[i]), hard.y.push_back(click ? 1.0f : 0.0f);
-        hard.w.push_back(static_cast<float>(w * (click ? y : 1 - y))), hard.user.push_back(s.user[i]);
+        hard.w.push_back(static_cast<float>(w * (click ? s.y[i] : 1 - s.y[i]))), hard.user.push_back(s.user[i]);
       }
     }
-    const BinaryReport report = metrics.Report();
-    EXPECT_EQ(report.samples, s.p.size());
-    EXPECT_NEAR(report.weight, weight, 1e-9 * weight);
-    EXPECT_NEAR(report.logloss, logloss / weight, 1e-6);
-    EXPECT_NEAR(report.mae, mae / weight, 1e-10);
-    EXPECT_NEAR(report.rmse, std::sqrt(mse / weight), 1e-10);
-    EXPECT_NEAR(report.actual_ctr, clicks / weight, 1e-10);
-    EXPECT_NEAR(report.copc.value(), clicks / predicted, 1e-10);
     EXPECT_NEAR(report.auc.value(), ExactAuc(hard.p, hard.y, hard.w), 1e-4);
     BinaryMetrics expanded;
     expanded.Add(hard.p, hard.y, hard.w, hard.user);
@@ -188,26 +198,7 @@ TEST(BinaryMetrics, MeansAreTheirDefinitions) {
   for (const bool weighted : {false, true}) {
     BinaryMetrics metrics;
     metrics.Add(s.p, s.y, weighted ? std::span<const float>(s.w) : std::span<const float>());
-    double weight = 0, logloss = 0, mae = 0, mse = 0, clicks = 0, predicted = 0;
-    for (size_t i = 0; i < s.p.size(); ++i) {
-      const double w = weighted ? s.w[i] : 1, p = s.p[i], y = s.y[i];
-      weight += w;
-      logloss -= w * (y > 0 ? std::log(p) : std::log1p(-p));
-      mae += w * std::abs(p - y);
-      mse += w * (p - y) * (p - y);
-      clicks += w * y;
-      predicted += w * p;
-    }
-    const BinaryReport report = metrics.Report();
-    EXPECT_EQ(report.samples, s.p.size());
-    EXPECT_NEAR(report.weight, weight, 1e-9 * weight);
-    EXPECT_NEAR(report.logloss, logloss / weight, 1e-6);
-    EXPECT_NEAR(report.mae, mae / weight, 1e-10);
-    EXPECT_NEAR(report.rmse, std::sqrt(mse / weight), 1e-10);
-    EXPECT_NEAR(report.actual_ctr, clicks / weight, 1e-10);
-    EXPECT_NEAR(report.predicted_ctr, predicted / weight, 1e-10);
-    EXPECT_NEAR(report.copc.value(), clicks / predicted, 1e-10);
-    EXPECT_EQ(report.invalid, 0u);
+    ExpectMeans(s, weighted, metrics.Report());
   }
 }
 

@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxRequestBytes = 8192;
-constexpr size_t kMaxConnections = 64;  // one more takes the place of the oldest that has not asked
+constexpr size_t kMaxConnections = 64;  // one more takes the place of the oldest
 constexpr size_t kAcceptedAtOnce = 16;  // before they are looked at: none of them is closed for another of them
 constexpr std::chrono::seconds kPatience(5);
 
@@ -135,11 +135,9 @@ void Exporter::Accept() {
       if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       return;
     }
-    if (connections_.size() >= kMaxConnections) {
-      const auto idle = std::find_if(connections_.begin(), connections_.end(),
-                                     [](const auto& connection) { return connection->out.empty(); });
-      connections_.erase(idle == connections_.end() ? connections_.begin() : idle);
-    }
+    // The oldest, whatever it does: if only those that have not asked were closed, clients that ask and stay would
+    // leave one place for all others.
+    if (connections_.size() >= kMaxConnections) connections_.erase(connections_.begin());
     connections_.push_back(std::make_unique<Connection>(fd));
   }
 }

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "absl/strings/match.h"
 
@@ -106,6 +107,23 @@ TEST_F(ExporterTest, WhoAsksIsServedWhileManyAreSilent) {
     close(fd);
   }
   EXPECT_GE(closed, 200);
+}
+
+// Clients that ask and stay do not make newcomers push each other out.
+TEST_F(ExporterTest, WhoAsksIsServedWhileManyHaveAskedAndStay) {
+  std::vector<int> others;
+  for (int i = 0; i < 64; ++i) {
+    others.push_back(Dial(exporter_->port()));
+    ASSERT_GT(send(others.back(), kGet, sizeof kGet - 1, MSG_NOSIGNAL), 0);
+    char byte = 0;
+    ASSERT_EQ(recv(others.back(), &byte, 1, 0), 1);
+  }
+  const int scraper = Dial(exporter_->port());
+  for (int i = 0; i < 20; ++i) others.push_back(Dial(exporter_->port()));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until all are accepted
+  send(scraper, kGet, sizeof kGet - 1, MSG_NOSIGNAL);
+  EXPECT_TRUE(absl::StartsWith(Hear(scraper), "HTTP/1.1 200 "));
+  for (const int fd : others) close(fd);
 }
 
 TEST_F(ExporterTest, APortInUseIsNamed) {

@@ -143,9 +143,15 @@ const KeySpec kKeys[] = {
     Int("early_stop", &O::early_stop, 0, 1e6, "stop after so many epochs without a better validation AUC; 0 = never"),
     Bytes("max_memory", &O::max_memory, 0, "stop with an error before the process needs more, such as 8G", "no limit"),
     Double("max_minutes", &O::max_minutes, 0, 1e7, "save and stop before so many minutes; 0 = no limit"),
-    Choice<&O::nan_policy>("nan_policy", kNanPolicies,
-                           "a gradient with NaN or Inf: leave the row alone, stop, or clip it"),
-    Text("sample_weight_slot", &O::sample_weight_slot, "slot that holds a sample's weight", "none"),
+    Choice<&O::nan_policy>(
+        "nan_policy", kNanPolicies,
+        "a gradient with NaN or Inf: leave the row (or the dense update) alone, stop, or take its bad elements for "
+        "0; they are counted and reported. A loss that is NaN or Inf ends the run under every policy"),
+    Text("sample_weight_slot", &O::sample_weight_slot,
+         "slot that holds a sample's weight. A gradient is the weighted sum divided by the number of samples, so a "
+         "batch of "
+         "weights 2 takes steps twice as long; reported losses and metrics divide by the sum of the weights",
+         "none"),
     Text("user_slot", &O::user_slot, "slot that holds the user, for gauc (keeps 16 bytes a sample)", "none"),
     Int("print_interval", &O::print_interval, 1, kBig, "steps between report lines"),
     Int("seed", &O::seed, 0, 0x1p53, "seed of initial values and shuffles"),
@@ -156,12 +162,17 @@ const KeySpec kKeys[] = {
     Refused(Bool("use_visual", &O::use_visual,
                  "TensorBoard events are not available in this version; --json prints every report as JSON")),
     // Save and load.
-    Path("model_save_path", &O::model_save_path, "every epoch is saved to model_save_path/<epoch>"),
+    Path("model_save_path", &O::model_save_path,
+         "every epoch is saved to model_save_path/<epoch>. A new run replaces the saves of a finished run there; an "
+         "interrupted run wants --resume or --overwrite"),
     Int("keep_epochs", &O::keep_epochs, 0, 1e6, "newest epoch saves to keep; 0 = all"),
     Int("checkpoint_steps", &O::checkpoint_steps, 0, kBig, "steps between periodic saves; 0 = none"),
     Double("checkpoint_minutes", &O::checkpoint_minutes, 0, 1e7, "minutes between periodic saves; 0 = none"),
     Path("model_init_path", &O::model_init_path,
-         "warm start from this save: weights and optimizer state, training starts at epoch 0", "none"),
+         "warm start from this save: weights and optimizer state. Training starts at epoch 0, and a learning-rate "
+         "schedule "
+         "at its step 0; --resume goes on with both",
+         "none"),
     Int("last_epoch", &O::last_epoch, -1, 1e6, "epoch below model_init_path to start from", "the newest"),
     Path("infer_load_path", &O::infer_load_path, "infer reads infer_load_path/<epoch>", "model_save_path"),
     Int("infer_start_epoch", &O::infer_start_epoch, 0, 1e6, "first epoch that infer reads"),

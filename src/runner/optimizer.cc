@@ -73,7 +73,7 @@ constexpr KeyDoc kOptimizerDocs[] = {
     {"hyper_parameters.optimizer.lr_schedule.power", "number", "1", "polynomial"},
     {"hyper_parameters.optimizer.lr_schedule.boundaries", "list of numbers", "[]", "piecewise: ascending steps"},
     {"hyper_parameters.optimizer.lr_schedule.values", "list of numbers", "[]",
-     "piecewise: learning rates, one more than boundaries"},
+     "piecewise: learning rates, one more than boundaries, of the dense parameters and of every table"},
     {"hyper_parameters.optimizer.lr_schedule.d_model", "number", "0", "noam"},
     {"hyper_parameters.optimizer.lr_schedule.warmup_steps", "number", "0", "steps of linear warm-up; noam needs it"},
 };

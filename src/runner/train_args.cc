@@ -67,15 +67,15 @@ void AddOptions(CLI::App& app, Verb verb, TrainArgs& args, std::string& is_cloud
     app.add_flag("--keys", args.keys, "print the reference of every key instead, as Markdown; needs no FILE");
     return;
   }
-  app.add_flag("--insecure", args.insecure,
-               "without credentials: allow servers outside this machine, the network is trusted");
-  cluster::AddCredentialOptions(app, args.credentials);
   app.add_option("--trace", args.trace, "write a trace for chrome://tracing or Perfetto")->type_name("FILE");
   app.add_flag("--dry-run", args.dry_run, "show the configuration, the first batch and the tables; train nothing");
   if (verb == Verb::kInfer) {
     app.add_option("--predictions", args.predictions, "write a prediction a line")->type_name("FILE");
     return;
   }
+  app.add_flag("--insecure", args.insecure,
+               "without credentials: allow servers outside this machine, the network is trusted");
+  cluster::AddCredentialOptions(app, args.credentials);
   app.add_option("--metrics_port", args.metrics_port,
                  "serve Prometheus text at http://127.0.0.1:N/metrics; 0: any free port, which the log names")
       ->check(CLI::Range(0, 65'535))

@@ -9,6 +9,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 absl::StatusOr<TrainArgs> Parse(Verb verb, std::vector<const char*> words) {
   words.insert(words.begin(), "verb");
@@ -61,6 +62,14 @@ TEST(TrainArgs, IsCloudIsIgnoredInEverySpelling) {
 TEST(TrainArgs, InferTakesPredictions) {
   EXPECT_EQ(Parse(Verb::kInfer, {"-m", "c.yaml", "--predictions", "p.txt"})->predictions, "p.txt");
   EXPECT_THAT(ErrorOf(Verb::kTrain, {"-m", "c.yaml", "--predictions", "p.txt"}), HasSubstr("--predictions"));
+}
+
+TEST(TrainArgs, OnlyTrainingTakesCredentials) {
+  for (const char* flag : {"--insecure", "--tls_cert", "--token_file"}) {
+    EXPECT_THAT(Parse(Verb::kTrain, {"--help"})->help, HasSubstr(flag));
+    EXPECT_THAT(Parse(Verb::kInfer, {"--help"})->help, Not(HasSubstr(flag)));
+  }
+  EXPECT_THAT(ErrorOf(Verb::kInfer, {"-m", "c.yaml", "--insecure"}), HasSubstr("--insecure"));
 }
 
 TEST(TrainArgs, ErrorsTeach) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "table/gradient.h"
+#include "base/gradient.h"
 #include "table/initializer.h"
 
 namespace regatta::table {
@@ -118,7 +118,7 @@ absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const Push
   }
   bool finite = true;
   for (const base::DenseGrad& grad : grads) {
-    if (AllFinite(grad.values)) continue;
+    if (base::AllFinite(grad.values)) continue;
     if (options.nan_policy == NanPolicy::kAbort) return CheckFinite(grad);
     finite = false;
   }
@@ -132,7 +132,7 @@ absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const Push
   for (const base::DenseGrad& grad : grads) {
     const float* values = grad.values.data();
     if (!clipped.empty()) {
-      CopyFinite(grad.values, clipped.data() + grad.offset);
+      base::CopyFinite(grad.values, clipped.data() + grad.offset);
       values = clipped.data() + grad.offset;
     }
     std::vector<float*> states;
@@ -149,7 +149,7 @@ absl::Status DenseTable::Add(std::span<const float> differences, NanPolicy nan_p
     return absl::InvalidArgumentError(
         absl::StrCat(Named(config_), ": add: ", differences.size(), " values for ", values_.size(), " elements"));
   }
-  const bool finite = AllFinite(differences);
+  const bool finite = base::AllFinite(differences);
   if (!finite && nan_policy == NanPolicy::kAbort) return CheckFinite({0, differences});
   base::MutexLock lock(mu_);
   if (!finite && nan_policy == NanPolicy::kSkip) {
@@ -158,7 +158,7 @@ absl::Status DenseTable::Add(std::span<const float> differences, NanPolicy nan_p
   }
   std::vector<float> clipped(finite ? 0 : differences.size());
   if (!finite) {
-    CopyFinite(differences, clipped.data());
+    base::CopyFinite(differences, clipped.data());
     differences = clipped;
   }
   for (size_t i = 0; i < differences.size(); ++i) values_[i] += differences[i];
@@ -221,8 +221,8 @@ absl::Status DenseTable::CheckCover(std::span<const base::DenseGrad> grads) cons
 }
 
 absl::Status DenseTable::CheckFinite(const base::DenseGrad& grad) const {
-  if (AllFinite(grad.values)) return absl::OkStatus();
-  const size_t within = FirstNonFinite(grad.values);
+  if (base::AllFinite(grad.values)) return absl::OkStatus();
+  const size_t within = base::FirstNonFinite(grad.values);
   const int64_t element = begin_ + grad.offset + static_cast<int64_t>(within);
   const size_t parameter =
       static_cast<size_t>(std::upper_bound(offsets_.begin(), offsets_.end(), element) - offsets_.begin()) - 1;

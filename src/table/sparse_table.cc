@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/gradient.h"
 #include "table/accessor/accessor_factory.h"
-#include "table/gradient.h"
 
 namespace regatta::table {
 namespace {
@@ -51,7 +51,7 @@ class PushVisitor final : public RowVisitor {
 
   uint64_t Wanted(size_t first, size_t count) override {
     if (policy_ != NanPolicy::kSkip) return kAllWanted;
-    const uint64_t finite = FiniteRows(GradsFrom(first), static_cast<int>(count));
+    const uint64_t finite = base::FiniteRows(GradsFrom(first), static_cast<int>(count));
     skipped_ += count - static_cast<size_t>(std::popcount(finite));
     return finite;
   }
@@ -80,10 +80,11 @@ class PushVisitor final : public RowVisitor {
   }
 
   base::RowsView<const float> Clip(const base::RowsView<const float>& grads, int count) {
-    if (std::popcount(FiniteRows(grads, count)) == count) return grads;
+    if (std::popcount(base::FiniteRows(grads, count)) == count) return grads;
     const size_t width = static_cast<size_t>(grads.width);
     clipped_.resize(kBlock * width);
-    for (int i = 0; i < count; ++i) CopyFinite({grads.row(i), width}, clipped_.data() + static_cast<size_t>(i) * width);
+    for (int i = 0; i < count; ++i)
+      base::CopyFinite({grads.row(i), width}, clipped_.data() + static_cast<size_t>(i) * width);
     return {clipped_.data(), grads.width, grads.width, base::Device::kCpu};
   }
 
@@ -199,8 +200,8 @@ absl::Status SparseTable::CheckFinite(const base::TableGrads& grads) const {
   const size_t width = static_cast<size_t>(grads.grads.width);
   for (size_t i = 0; i < grads.keys.keys.size(); ++i) {
     const std::span<const float> row(grads.grads.row(static_cast<int64_t>(i)), width);
-    if (AllFinite(row)) continue;
-    const size_t element = FirstNonFinite(row);
+    if (base::AllFinite(row)) continue;
+    const size_t element = base::FirstNonFinite(row);
     return absl::FailedPreconditionError(absl::StrCat(Named(config_), ": the gradient of key ", grads.keys.keys[i],
                                                       " holds ", row[element], " at element ", element,
                                                       "; nothing was applied (nan_policy abort)"));

@@ -14,6 +14,8 @@ void CollectTable(const SparseTable& table, metrics::Exposition& out) {
 
 void CollectTable(const DenseTable& table, metrics::Exposition& out) {
   out.Gauge("regatta_dense_parameters", "Dense parameters that this process holds.", static_cast<double>(table.size()));
+  out.Counter("regatta_dense_skipped_gradients_total", "Dense updates left out because their gradient held NaN or Inf.",
+              static_cast<double>(table.skipped_gradients()));
 }
 
 }  // namespace regatta::table

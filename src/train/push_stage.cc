@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/gradient.h"
 #include "lookup/pooling.h"
 
 namespace regatta::train {
@@ -29,6 +30,7 @@ absl::Status PushStage::Run(const PlannedBatch& planned, const PullStage& pulled
     metrics::TraceSpan span(tracer_, "merge");
     Merge(planned, pulled);
     CollectDense(pulled, samples);
+    CountBad();
   }
   metrics::TraceSpan span(tracer_, "commit");
   const auto start = std::chrono::steady_clock::now();
@@ -66,6 +68,14 @@ void PushStage::Merge(const PlannedBatch& planned, const PullStage& pulled) {
                   .show = {},
                   .click = {}};
   }
+}
+
+void PushStage::CountBad() {
+  bad_rows_ = 0;
+  for (const base::TableGrads& table : tables_)
+    bad_rows_ += base::CountNonFiniteRows(table.grads, table.keys.keys.size());
+  bad_dense_ = false;
+  for (const base::DenseGrad& grad : dense_) bad_dense_ |= !base::AllFinite(grad.values);
 }
 
 void PushStage::CollectDense(const PullStage& pulled, uint32_t samples) {

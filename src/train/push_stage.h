@@ -22,9 +22,13 @@ class PushStage {
   absl::Status Run(const PlannedBatch& planned, const PullStage& pulled, uint64_t step);
   // That the last commit took.
   double seconds() const { return seconds_; }
+  // Gradients of the last step with NaN or Inf. What becomes of them the mode decides, by its NanPolicy.
+  uint64_t bad_rows() const { return bad_rows_; }
+  bool bad_dense() const { return bad_dense_; }
 
  private:
   void Merge(const PlannedBatch& planned, const PullStage& pulled);
+  void CountBad();
   void CollectDense(const PullStage& pulled, uint32_t samples);
 
   const model::ModelSpec& spec_;
@@ -37,6 +41,8 @@ class PushStage {
   std::vector<base::TableGrads> tables_;
   std::vector<base::DenseGrad> dense_;
   double seconds_ = 0;
+  uint64_t bad_rows_ = 0;
+  bool bad_dense_ = false;
 };
 
 }  // namespace regatta::train

@@ -44,6 +44,8 @@ class StepRunner::Impl {
     RETURN_IF_ERROR(pull_.Run(planned, kind, step));
     result_.pull_seconds = pull_.seconds();
     result_.commit_seconds = 0;
+    result_.bad_rows = 0;
+    result_.bad_dense = false;
     ASSIGN_OR_RETURN(const torch::Tensor total, Forward(*planned.batch));
     if (!training) return result_;
     {
@@ -52,6 +54,8 @@ class StepRunner::Impl {
     }
     RETURN_IF_ERROR(push_.Run(planned, pull_, step));
     result_.commit_seconds = push_.seconds();
+    result_.bad_rows = push_.bad_rows();
+    result_.bad_dense = push_.bad_dense();
     return result_;
   }
 

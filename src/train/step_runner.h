@@ -26,6 +26,8 @@ struct StepResult {
   std::span<const float> predictions;
   double loss_sum = 0;        // over the samples, each times its weight
   double weight_sum = 0;      // samples, or the sum of their weights
+  uint64_t bad_rows = 0;      // gradients of rows with NaN or Inf
+  bool bad_dense = false;     // the dense gradient has NaN or Inf
   double pull_seconds = 0;    // in the communicator: waiting for rows
   double commit_seconds = 0;  // in the communicator: handing over what was learnt
 };

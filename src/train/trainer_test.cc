@@ -84,7 +84,7 @@ class Numbers : public data::Dataset {
 };
 
 struct Embedded {
-  explicit Embedded(int threads) {
+  explicit Embedded(int threads, table::NanPolicy nan_policy = table::NanPolicy::kAbort) {
     table::SparseTableConfig sparse_config;
     sparse_config.name = "embedding";
     sparse_config.dim = 1;
@@ -94,8 +94,8 @@ struct Embedded {
     dense_config.parameters = {{"bias", {1}, {"constant", 0, 0}}};
     dense_config.rule.name = "sgd";
     dense = *table::DenseTable::Create(dense_config);
-    client = std::make_unique<client::LocalClient>(std::vector<table::SparseTable*>{sparse.get()}, dense.get(),
-                                                   table::NanPolicy::kAbort);
+    client =
+        std::make_unique<client::LocalClient>(std::vector<table::SparseTable*>{sparse.get()}, dense.get(), nan_policy);
     local = std::make_unique<comm::Local>(*client, threads);
     options.threads = threads;
   }
@@ -141,6 +141,8 @@ class Counting : public comm::Communicator {
 struct Watcher : PassObserver {
   Wish AfterStep(const Step& step) override {
     seen.insert(step.result.batch->index);
+    bad_rows += step.result.bad_rows;
+    bad_dense += step.result.bad_dense ? 1 : 0;
     ++steps;
     if (steps == stop_after) return Wish::kStop;
     return pause_every != 0 && steps % pause_every == 0 ? Wish::kPause : Wish::kGoOn;
@@ -168,6 +170,7 @@ struct Watcher : PassObserver {
   int stop_at_pause = -1;  // 0 = before the first step
 
   std::set<uint64_t> seen;
+  uint64_t bad_rows = 0, bad_dense = 0;
   uint64_t steps = 0, stop_after = UINT64_MAX, pause_every = 0;
   int pauses = 0, ends = 0;
   absl::Status pause_status;
@@ -452,6 +455,29 @@ TEST(Trainer, AFailedCommitEndsThePassWithItsError) {
   Trainer trainer(setup.model, counting, setup.options);
   const auto end = trainer.RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
   EXPECT_EQ(end.status().code(), absl::StatusCode::kUnavailable) << end.status();
+}
+
+TEST(Trainer, GradientsThatAreNotNumbersAreCounted) {
+  // √0 has an infinite slope: the loss is finite, the gradient of what is below the root is not.
+  const auto root = [](const torch::Tensor& x) { return (x - x.detach()).sqrt(); };
+  const Odd rows([&](const model::Input& in, const model::Output& right) {
+    return model::Output{right.loss + root(in.embeddings[0].select(1, 0)), right.predictions};
+  });
+  const Odd dense([&](const model::Input& in, const model::Output& right) {
+    return model::Output{right.loss + root(in.dense[0]), right.predictions};
+  });
+  Numbers data(5);
+  for (const bool of_rows : {true, false}) {
+    Embedded setup(1, table::NanPolicy::kSkip);
+    Watcher watcher;
+    const auto end = Trainer(of_rows ? rows : dense, *setup.local, setup.options)
+                         .RunPass(data, base::StepKind::kTrain, {}, 0, watcher);
+    ASSERT_TRUE(end.ok()) << end.status();
+    EXPECT_EQ(watcher.bad_rows, of_rows ? 5u * 4 : 0u);  // the first slot's ids of every batch
+    EXPECT_EQ(watcher.bad_dense, of_rows ? 0u : 5u);
+    EXPECT_EQ(setup.sparse->skipped_gradients(), watcher.bad_rows);
+    EXPECT_EQ(setup.dense->skipped_gradients(), watcher.bad_dense);
+  }
 }
 
 TEST(Trainer, ALossThatIsNotANumberCommitsNothingOfItsStep) {

@@ -1,8 +1,30 @@
 #include "worker/batch_text.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "absl/strings/str_format.h"
 
 namespace regatta::worker {
+
+std::string HugeInput(const data::Batch& batch, const data::Schema& schema) {
+  constexpr float kHuge = 1e9;
+  const auto magnitude = [](float a, float b) { return std::abs(a) < std::abs(b); };
+  if (const auto dense = std::max_element(batch.dense.begin(), batch.dense.end(), magnitude);
+      dense != batch.dense.end() && std::abs(*dense) >= kHuge) {
+    const int64_t at = dense - batch.dense.begin();
+    return absl::StrFormat("Sample %d has %g in %s, value %d of %d", at / batch.dense_dim, *dense, schema.dense_slot,
+                           at % batch.dense_dim + 1, batch.dense_dim);
+  }
+  if (const auto value = std::max_element(batch.values.begin(), batch.values.end(), magnitude);
+      value != batch.values.end() && std::abs(*value) >= kHuge)
+    return absl::StrFormat("A sample has %g in %s", *value, schema.value_slot);
+  if (const auto weight = std::max_element(batch.weights.begin(), batch.weights.end(), magnitude);
+      weight != batch.weights.end() && *weight >= kHuge)
+    return absl::StrFormat("Sample %d has the weight %g in %s", weight - batch.weights.begin(), *weight,
+                           schema.weight_slot);
+  return "";
+}
 
 std::string BatchText(const data::Batch& batch, const data::Schema& schema, int samples) {
   std::string text;

@@ -27,7 +27,7 @@ absl::Status DryRun(Job& job) {
     absl::StrAppendFormat(&text,
                           "\n# first batch of %d files: %d samples, %d ids, %d dense features; its first lines\n",
                           data.files.size(), (*batch)->size, (*batch)->keys.size(), (*batch)->dense_dim);
-    text += BatchText(**batch, job.model->spec().schema, 2);
+    text += BatchText(**batch, data.schema, 2);
   }
   std::fputs(text.c_str(), stdout);
   absl::Status ended = data.dataset->EndPass();

@@ -183,6 +183,7 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   options.schema = job.model->spec().schema;
   options.schema.weight_slot = runner.sample_weight_slot;
   options.schema.user_slot = runner.user_slot;
+  result.schema = options.schema;
   options.batch_size = static_cast<int>(train ? runner.train_batch_size : runner.infer_batch_size);
   options.readers = static_cast<int>(runner.reader_threads > 0 ? runner.reader_threads : runner.thread_num);
   options.seed = static_cast<uint64_t>(runner.seed);

@@ -56,6 +56,7 @@ enum class DataUse { kTrain, kTest };
 struct JobData {
   std::unique_ptr<data::Dataset> dataset;
   std::vector<std::string> files;
+  data::Schema schema;
   uint64_t settings_hash = 0;  // of all that decides which batch is batch k
 };
 

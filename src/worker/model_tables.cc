@@ -57,6 +57,10 @@ absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec,
   for (table::SparseTableConfig& table : configs.sparse) {
     ASSIGN_OR_RETURN(const runner::TableRule rule, runner::RuleFor(config, table.name, run.optimizer.sparse, remarks));
     table.rule = rule.rule;
+    if (run.optimizer.schedule.name == "piecewise" && rule.rule.learning_rate != run.optimizer.sparse.learning_rate)
+      remarks.warnings.push_back(absl::StrCat("table_parameters.", table.name,
+                                              ".embedx_sgd_param.learning_rate has no effect: lr_schedule piecewise "
+                                              "gives every table the learning rates of its values"));
     if (rule.initial_range.has_value()) table.init = {"uniform", -*rule.initial_range, *rule.initial_range};
   }
   return configs;

@@ -30,6 +30,8 @@ void RunMetrics::Add(const train::PassObserver::Step& step) {
   const train::StepResult& result = step.result;
   steps_.Add();
   samples_.Add(static_cast<uint64_t>(result.batch->size));
+  bad_rows_.Add(result.bad_rows);
+  bad_dense_.Add(result.bad_dense ? 1 : 0);
   read_.Record(Nanos(step.read_seconds));
   pull_.Record(Nanos(result.pull_seconds));
   compute_.Record(Nanos(step.step_seconds - result.pull_seconds - result.commit_seconds));
@@ -57,6 +59,9 @@ void RunMetrics::Collect(metrics::Exposition& out) const {
 void RunMetrics::CollectSteps(metrics::Exposition& out) const {
   out.Counter("regatta_worker_steps_total", "Batches trained on.", static_cast<double>(steps_.value()));
   out.Counter("regatta_worker_samples_total", "Samples trained on.", static_cast<double>(samples_.value()));
+  out.Counter("regatta_worker_bad_gradients_total", "Gradients with NaN or Inf, of rows and of the dense parameters.",
+              static_cast<double>(bad_rows_.value()), {{"of", "row"}});
+  out.Counter("regatta_worker_bad_gradients_total", "", static_cast<double>(bad_dense_.value()), {{"of", "dense"}});
   out.Gauge("regatta_worker_epoch", "The epoch under way.", static_cast<double>(epoch_.load()));
   out.Gauge("regatta_worker_loss", "Mean loss of the last report's interval.", loss_.load());
   out.Gauge("regatta_worker_auc", "AUC of the epoch's samples up to the last report.", auc_.load());

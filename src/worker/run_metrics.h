@@ -38,6 +38,7 @@ class RunMetrics {
 
   metrics::Counter steps_;
   metrics::Counter samples_;
+  metrics::Counter bad_rows_, bad_dense_;                     // gradients with NaN or Inf
   metrics::Histogram read_, pull_, compute_, commit_, step_;  // nanoseconds
   std::atomic<uint64_t> epoch_{0};
   // Of the last report.

@@ -262,8 +262,9 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
   report.bad_lines = data_.dataset->progress().bad_lines;
   reporter_.Epoch(report);
   if (job_.run.runner.dataset_debug) SayProfile(data_.dataset->progress(), report.seconds);
-  if (const uint64_t skipped = team_.alone() ? job_.embedded().skipped_gradients() : 0; skipped > 0)
-    LOG(WARNING) << skipped << " row gradients so far held NaN or Inf and were skipped (runner.nan_policy)";
+  if (bad_rows_ > 0 || bad_dense_ > 0)
+    LOG(WARNING) << bad_rows_ << " row gradients and " << bad_dense_
+                 << " dense gradients of this process so far held NaN or Inf; " << WhatBecomesOfThem();
   absl::Status saved;
   if (checkpoint_ != nullptr) saved = checkpoint_->Finish();
   const std::string meeting = absl::StrCat("saved epoch ", epoch_);
@@ -275,6 +276,23 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
   steps_since_save_ = 0;
   if (checkpoint_ != nullptr) checkpoint_->Saved();
   return absl::OkStatus();
+}
+
+std::string TrainRun::WhatBecomesOfThem() const {
+  const bool clips = job_.run.runner.nan_policy == table::NanPolicy::kClip;
+  return absl::StrCat("runner.nan_policy ", clips ? "clip takes such elements for 0" : "skip leaves such updates out",
+                      ". Try a lower learning rate or hyper_parameters.clip_by_norm, and look for huge input values");
+}
+
+// The first of a run is reported at once: it may be long until its epoch ends.
+void TrainRun::CountBadGradients(const train::StepResult& result) {
+  if (result.bad_rows == 0 && !result.bad_dense) return;
+  if (bad_rows_ == 0 && bad_dense_ == 0)
+    LOG(WARNING) << "epoch " << epoch_ << ", batch " << result.batch->index << ": " << result.bad_rows
+                 << " row gradients" << (result.bad_dense ? " and the dense gradient" : "") << " hold NaN or Inf; "
+                 << WhatBecomesOfThem();
+  bad_rows_ += result.bad_rows;
+  bad_dense_ += result.bad_dense ? 1 : 0;
 }
 
 // Seconds of the reading threads and of the steps that waited for them.
@@ -374,6 +392,7 @@ WorkerPlace TrainRun::Here(const base::DataPosition& position, Meter meter) cons
 
 train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
   meter_->Add(step);
+  CountBadGradients(step.result);
   if (progress_ != nullptr) progress_->Add(step);
   if (job_.metrics != nullptr) job_.metrics->Add(step);
   ++steps_since_save_;
@@ -477,11 +496,13 @@ absl::Status TrainRun::AtEnd(const train::PassEnd& end) {
 absl::Status TrainRun::OnBadLoss(const data::Batch& batch, absl::Status status) {
   const std::string path =
       absl::StrCat(job_.run.runner.model_save_path, "/bad_batch-", epoch_, "-", batch.index, ".txt");
-  absl::Status written = base::WriteFileAtomically(path, BatchText(batch, job_.model->spec().schema, batch.size));
+  absl::Status written = base::WriteFileAtomically(path, BatchText(batch, data_.schema, batch.size));
   const std::string where = written.ok() ? absl::StrCat("the batch is kept in ", path)
                                          : absl::StrCat("and the batch could not be kept: ", written.message());
-  return absl::AbortedError(absl::StrCat("epoch ", epoch_, ": ", status.message(), "; ", where,
-                                         ". Try a lower learning rate or hyper_parameters.clip_by_norm"));
+  const std::string input = HugeInput(batch, data_.schema);
+  const std::string advice = input.empty() ? "Try a lower learning rate or hyper_parameters.clip_by_norm"
+                                           : absl::StrCat(input, ": scale or clip such values in the data");
+  return absl::AbortedError(absl::StrCat("epoch ", epoch_, ": ", status.message(), "; ", where, ". ", advice));
 }
 
 }  // namespace regatta::worker

@@ -70,6 +70,8 @@ class TrainRun : private train::PassObserver {
   bool StopsByMeeting() const;
   bool StopIsLate();
   absl::Status CheckMemory() const;
+  void CountBadGradients(const train::StepResult& result);
+  std::string WhatBecomesOfThem() const;
   void SayMemory() const;
 
   train::IntervalReport Complete(train::IntervalReport report) const;
@@ -98,6 +100,7 @@ class TrainRun : private train::PassObserver {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_save_ = start_;
   uint64_t steps_since_save_ = 0;
+  uint64_t bad_rows_ = 0, bad_dense_ = 0;  // gradients with NaN or Inf
   absl::Status memory_;
   base::Mutex stop_mu_;
   std::optional<std::chrono::steady_clock::time_point> stop_wished_ ABSL_GUARDED_BY(stop_mu_);  // since when

@@ -7,7 +7,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 from ports import free_port  # noqa: E402,F401
-from program import BIN, MULTISLOT, SAMPLE, SLOWNESS, ProgramTest, main  # noqa: E402,F401
+from program import BIN, CONFIG, MULTISLOT, SAMPLE, SLOWNESS, ProgramTest, main  # noqa: E402,F401
 
 PATIENCE = 60 * SLOWNESS  # seconds; a bound, not a pause
 SLOW = {"REGATTA_FAILPOINTS": "push.lane=slow"}  # for jobs that are there to be disturbed: they leave others the cores

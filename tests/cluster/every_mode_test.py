@@ -3,7 +3,7 @@ import json
 import os
 import re
 
-from cluster import SAMPLE, ProgramTest, main
+from cluster import CONFIG, SAMPLE, ProgramTest, main
 
 
 class ModesTest(ProgramTest):
@@ -30,6 +30,16 @@ class ModesTest(ProgramTest):
             self.assertRegex(logs["serverlog.1"], r"(?m)^I\d{4} .*\] Server listening on 127\.0\.0\.1:\d+ selected port: ")
             rows = [line for line in self.dump(mode).splitlines() if line.startswith("embedding")]
             self.assertGreater(len(rows), 100)
+
+    def test_gradients_that_overflow_are_reported_in_every_mode(self):
+        line = "click:1 " + "dense_feature:3e38 " * 13 + " ".join(f"{i}:{i}" for i in range(1, 27))
+        self.write("train/part-0.txt", (line + "\n") * 40)
+        self.write("config.yaml", CONFIG.format(batch=10).replace("model: dnn", "model: lr"))
+        for mode in ("sync", "async", "half_async", "geo"):
+            self.launch(1, 1, "-o", f"runner.sync_mode={mode}", "-o", f"runner.model_save_path={mode}", "-o",
+                        "runner.epochs=1")
+            self.assertIn("0 row gradients and 4 dense gradients of this process so far held NaN or Inf",
+                          self.logs()["workerlog.0"])
 
     def test_threads_of_async_train_on_every_sample(self):
         self.make_job(files=2)

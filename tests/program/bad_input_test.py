@@ -2,7 +2,7 @@
 import gzip
 import os
 
-from program import MULTISLOT, SAMPLE, ProgramTest, main
+from program import CONFIG, MULTISLOT, SAMPLE, ProgramTest, main
 
 
 class BadInputTest(ProgramTest):
@@ -59,11 +59,11 @@ class BadInputTest(ProgramTest):
         self.make_job(files=1)
         good = SAMPLE.read_text().splitlines()
         bad = ["garbage", "click:x 1:5", good[0].replace("1:737395", "1:-7"), "click:0 " + "1:5 " * 10,
-               "click:1 dense_feature:nan 1:5", ""]
+               "click:1 dense_feature:nan 1:5"]
         legal = [good[0].replace("1:737395", "1:0"), good[1].replace("1:715353", "1:18446744073709551615")]
-        self.write("train/part-1.txt", "\n".join(bad + legal) + "\n")
+        self.write("train/part-1.txt", "\n".join(bad + ["", "  "] + legal) + "\n\n")
         out, err = self.train(code=0)
-        self.assertRegex(out, r"epoch: 0 done.*samples: 402.*bad lines: [56]")
+        self.assertRegex(out, r"epoch: 0 done.*samples: 402.*bad lines: 5\n")
         self.assertIn("part-1.txt", (self.folder / "model" / "bad_lines.txt").read_text())
         _, err = self.train("-o", "runner.max_bad_lines=2", code=1)
         self.assertIn("max_bad_lines", err)
@@ -146,6 +146,40 @@ class BadInputTest(ProgramTest):
         self.make_job()
         _, err = self.train("-o", "runner.model_save_path=/proc/nowhere/model", code=1)
         self.assertIn("/proc/nowhere", err)
+
+    def make_huge(self, model, labels, value):
+        """40 lines with `value` in every dense feature."""
+        rest = f" dense_feature:{value}" * 13 + "".join(f" {i}:{i}" for i in range(1, 27)) + "\n"
+        self.write("train/part-0.txt", "".join(f"click:{labels[i % len(labels)]}" + rest for i in range(40)))
+        self.write("config.yaml", CONFIG.format(batch=10).replace("model: dnn", f"model: {model}"))
+
+    def test_dense_gradients_that_overflow_are_reported(self):
+        self.make_huge("lr", labels=[1], value="3e38")  # the gradients of 10 samples overflow, their loss does not
+        out, err = self.train(code=0)
+        self.assertIn("epoch 0, batch 0: 0 row gradients and the dense gradient hold NaN or Inf", err)
+        self.assertIn("0 row gradients and 4 dense gradients of this process so far held NaN or Inf", err)
+        self.assertIn("skip leaves such updates out", err)
+
+    def test_a_loss_that_a_huge_input_spoils_names_the_input(self):
+        self.make_huge("dnn", labels=[0, 1], value="1e30")  # the second batch meets weights as huge as the features
+        sgd = ("-o", "hyper_parameters.optimizer.class=SGD", "-o", "hyper_parameters.optimizer.learning_rate=1")
+        _, err = self.train(*sgd, code=1)
+        self.assertRegex(err, r"Sample \d+ has 1e\+30 in dense_feature, value \d+ of 13: scale or clip")
+        self.assertNotIn("lower learning rate", err.splitlines()[-1])
+
+    def test_a_rate_that_piecewise_overrides_is_told(self):
+        self.make_job(files=1)
+        schedule = ("-o", "hyper_parameters.optimizer.lr_schedule={name: piecewise, boundaries: [5], values: [0.1, 0.01]}")
+        rate = "table_parameters.embedding.embedx_sgd_param.learning_rate"
+        _, err = self.train(*schedule, "-o", f"{rate}=0.5", code=0)
+        self.assertIn(f"{rate} has no effect: lr_schedule piecewise", err)
+        _, err = self.train(*schedule, code=0)
+        self.assertNotIn("piecewise", err)
+
+    def test_a_table_is_named_once(self):
+        self.make_job(files=1)
+        _, err = self.train("-o", "table_parameters.embedding.embedx_sgd_param.beta1_decay_rate=1", code=2)
+        self.assertEqual(err.count("table embedding"), 1, err)
 
     def test_a_loss_that_is_not_a_number_keeps_the_batch(self):
         self.make_job()

@@ -79,6 +79,10 @@ class LaunchTest(ProgramTest):
 
     # What a process is told
 
+    def test_the_status_command_is_printed(self):
+        _, err = self.run_launch("--server_num=2", "--worker_num=1", "--", self.script("child", "exit 0\n"))
+        self.assertRegex(err, r"look at it with: regatta status --servers=127\.0\.0\.1:\d+,127\.0\.0\.1:\d+\n")
+
     def test_every_process_is_told_its_place(self):
         out, _ = self.run_launch("--server_num=2", "--worker_num=3", "--", "env", env={
             "PADDLE_TRAINERS": "9", "PADDLE_TRAINING_ROLE": "PSERVER", "JOB_COMPLETION_INDEX": "7", "POD_IP": "10.9.9.9",

@@ -71,6 +71,26 @@ TEST(CriteoTsv, RefusesWrongFields) {
   EXPECT_FALSE(format.make(SmallSchema()).ok());
 }
 
+TEST(Formats, BlankLinesAreSkipped) {
+  Schema schema = SmallSchema();
+  schema.dense_dim = 0;
+  const struct {
+    const char* format;
+    std::string line;
+  } kCases[] = {{"slot_text", "click:1 2:10 3:20\n"},
+                {"slot_reader", "1:1 10:2 20:3\n"},
+                {"multislot", "1 1 1 10 1 20\n"},
+                {"criteo_tsv", CriteoLine("1", "5", "68fd1e64")}};
+  for (const auto& c : kCases) {
+    const Schema& its_schema = std::string(c.format) == "criteo_tsv" ? CriteoSchema() : schema;
+    const SampleBlock block = Parse(*FindFormat(c.format), its_schema, "\n" + c.line + "\r\n   \n" + c.line + "bad\n");
+    EXPECT_EQ(block.size, 2) << c.format;
+    EXPECT_EQ(block.lines, 6u) << c.format;
+    ASSERT_EQ(block.bad.size(), 1u) << c.format;
+    EXPECT_EQ(block.bad[0].line, 5u) << c.format;
+  }
+}
+
 // One line of every format, its label to be filled in; the formats' own tests are about the rest of the line.
 TEST(Formats, LabelsAreFrom0To1) {
   Schema schema = SmallSchema();

@@ -14,12 +14,14 @@ void LineParser::Parse(std::string_view text, SampleBlock& block) {
     if (newline == nullptr) newline = end;
     const char* line_end = newline > p && newline[-1] == '\r' ? newline - 1 : newline;
     const std::string_view line(p, static_cast<size_t>(line_end - p));
-    if (absl::Status status = ParseLine(line, block); !status.ok())
-      block.AddBadLine(block.lines, std::string(status.message()), line.data(), line.size());
+    const absl::Status status = IsBlank(line) ? absl::OkStatus() : ParseLine(line, block);
+    if (!status.ok()) block.AddBadLine(block.lines, std::string(status.message()), line.data(), line.size());
     ++block.lines;
     p = newline + 1;
   }
 }
+
+bool IsBlank(std::string_view line) { return line.find_first_not_of(' ') == line.npos; }
 
 std::string Quoted(std::string_view found) {
   constexpr size_t kShown = 40;

@@ -31,6 +31,9 @@ class LineParser : public Parser {
   virtual absl::Status ParseLine(std::string_view line, SampleBlock& block) = 0;
 };
 
+// Whether a line without its ending holds nothing, or spaces only: it is skipped, and is no bad line.
+bool IsBlank(std::string_view line);
+
 // `found` for a message: cut where it is long, unprintable bytes escaped.
 std::string Quoted(std::string_view found);
 

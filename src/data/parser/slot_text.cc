@@ -118,6 +118,10 @@ const char* SlotTextParser::ParsePlainly(const char* p, const char* end, SampleB
   if (newline == nullptr) newline = end;
   const char* line_end = newline > p && newline[-1] == '\r' ? newline - 1 : newline;
   const std::string_view line(p, static_cast<size_t>(line_end - p));
+  if (IsBlank(line)) {
+    ++block.lines;
+    return newline;
+  }
   if (absl::Status status = ParseLine(line, block); !status.ok()) {
     block.AddBadLine(block.lines, std::string(status.message()), line.data(), line.size());
   } else {

@@ -128,7 +128,7 @@ TEST(SlotText, TellsWhatIsWrongWithALineAndSkipsIt) {
       {"d:1 1:1", "expected 1 value of the label slot 'click', found 0"},
       {"click:0 1:1", "expected 1 value of the dense slot 'd', found 0"},
       {"click:0 d:1 d:2 1:1", "expected 1 value of the dense slot 'd', found 2"},
-      {"", "expected 1 value of the label slot 'click', found 0"},
+      {"\t", "expected 1 value of the label slot 'click', found 0"},
       {std::string("click:0 d:0.5 1:1\0 2:2", 22), "found '1\\x00'"},
       {"\x01\xff\xfe binary \x80 garbage", "expected slot:value"},
       {"click:0 d:0.5 1:10 2:20 trailing", "found 'trailing'"},

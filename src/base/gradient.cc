@@ -1,11 +1,11 @@
-#include "table/gradient.h"
+#include "base/gradient.h"
 
 #include <bit>
 #include <cmath>
 
 #include "base/multiversion.h"
 
-namespace regatta::table {
+namespace regatta::base {
 namespace {
 
 // The largest magnitude as bits: NaN and Inf are those from 0x7f800000 on.
@@ -24,13 +24,21 @@ constexpr int32_t kInfinityBits = 0x7f800000;
 
 bool AllFinite(std::span<const float> values) { return LargestBits(values.data(), values.size()) < kInfinityBits; }
 
-uint64_t FiniteRows(const base::RowsView<const float>& grads, int count) {
+uint64_t FiniteRows(const RowsView<const float>& grads, int count) {
   const uint64_t all = count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
   const size_t width = static_cast<size_t>(grads.width);
   if (grads.stride == grads.width && AllFinite({grads.data, width * static_cast<size_t>(count)})) return all;
   uint64_t finite = 0;
   for (int i = 0; i < count; ++i) finite |= static_cast<uint64_t>(AllFinite({grads.row(i), width})) << i;
   return finite;
+}
+
+uint64_t CountNonFiniteRows(const RowsView<const float>& grads, size_t count) {
+  const size_t width = static_cast<size_t>(grads.width);
+  if (grads.stride == grads.width && AllFinite({grads.data, width * count})) return 0;
+  uint64_t bad = 0;
+  for (size_t i = 0; i < count; ++i) bad += AllFinite({grads.row(i), width}) ? 0 : 1;
+  return bad;
 }
 
 size_t FirstNonFinite(std::span<const float> values) {
@@ -43,4 +51,4 @@ void CopyFinite(std::span<const float> values, float* out) {
   for (size_t i = 0; i < values.size(); ++i) out[i] = std::isfinite(values[i]) ? values[i] : 0.0f;
 }
 
-}  // namespace regatta::table
+}  // namespace regatta::base
