@@ -12,10 +12,11 @@ import subprocess
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-# Long tail: 849,160 distinct ids in 600,000 samples. Small: 391 batches an epoch for one process, 49 for each of 8.
+# Samples, and the batch size. Small: each of 8 workers has 196 batches an epoch, of 4 workers 391. Long tail: 849,160
+# distinct ids; each of 8 workers has 300 batches an epoch.
 DATA = {
-    "long tail": (["--samples", 600_000, "--ids", 2_000_000], 1000),
-    "small": (["--samples", 200_000], 512),
+    "small": (["--samples", 200_000], 128),
+    "long tail": (["--samples", 600_000, "--ids", 2_000_000], 250),
 }
 BOUND = {2: 0.002, 4: 0.004, 8: 0.008}  # of the AUC's difference
 LOGLOSS = 0.02  # relative
@@ -42,18 +43,23 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=HERE / "build")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8])
-    parser.add_argument("--combine", nargs="+", default=["sum", "mean", "count"])
+    parser.add_argument("--combine", nargs="+", default=["count", "mean", "sum"])
+    parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("--batch", type=int, help="another batch size")
     args = parser.parse_args()
     print("| data | workers | combine | AUC | difference | bound | logloss | ratio | holds |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
-    for name, (options, batch) in DATA.items():
+    for name in args.data:
+        options, batch = DATA[name][0], args.batch or DATA[name][1]
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             constant = generate(args.build, folder, options)
             auc, loss = cell(args.build, folder, batch, args.epochs, 0, "count")
             print(f"| {name} | one process | | {auc:.5f} | | | {loss:.5f} | constant: {constant:.5f} | |", flush=True)
-            for workers in args.workers:
-                for combine in args.combine:
+            for combine in args.combine:
+                for workers in args.workers:
+                    if workers == 1 and combine != args.combine[0]:
+                        continue  # all of them do the same
                     got, got_loss = cell(args.build, folder, batch, args.epochs, workers, combine)
                     bound = BOUND.get(workers, BOUND[2])
                     ratio = got_loss / loss

@@ -172,6 +172,7 @@ void Geo::Run() {
 // A round of which a part was exchanged is spoken of again.
 Geo::Learnt Geo::TakeLearnt(Extent extent) {
   base::MutexLock lock(mu_);
+  if (extent == Extent::kRound && !due_) return {};  // a Flush came first
   Learnt learnt{learnt_, {}, std::exchange(changed_since_, false)};
   due_ = false;
   const uint64_t last = std::max(exchanged_, extent == Extent::kAll ? schedule_.begun() : schedule_.whole());

@@ -125,7 +125,7 @@ TEST(HalfAsync, AppliesEveryGroupOnce) {
   EXPECT_NEAR(result.dense[1], 2 * (2.5 + 6.5 + 9.5), 1e-5);  // the means of steps 1 to 4, 5 to 8, 9 and 10
 }
 
-// Steps 0 … steps - 1 of worker 0's data, by all of so many workers.
+// Steps 0 … steps - 1 of worker 0's data, by all of so many workers, none of them more than a step ahead.
 ToyResult TrainAlike(int workers, const std::string& rule, uint64_t steps) {
   ToyResult result;
   ClusterOptions options;
@@ -135,7 +135,12 @@ ToyResult TrainAlike(int workers, const std::string& rule, uint64_t steps) {
   options.worker.tables = ToyTables(rule);
   RunCluster(options, [&](Worker& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
-    RETURN_IF_ERROR(RunToyPass(*comm, 0, 0, 0, steps, 1));
+    RETURN_IF_ERROR(comm->BeginPass({}));
+    for (uint64_t step = 0; step < steps; ++step) {
+      RETURN_IF_ERROR(worker.Barrier("step"));
+      RETURN_IF_ERROR(RunToyStep(*comm, 0, step, 0, 0, 0));
+    }
+    RETURN_IF_ERROR(comm->EndPass());
     RETURN_IF_ERROR(worker.Barrier("trained"));
     if (worker.first()) {
       ASSIGN_OR_RETURN(result, ReadToy(worker.model()));

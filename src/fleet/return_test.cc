@@ -314,9 +314,9 @@ TEST(Return, GeoGoesOnAfterItsLastExchange) {
     auto comm = (*worker)->StartCommunicator(0);
     ASSERT_TRUE(comm.ok()) << comm.status();
     ASSERT_EQ((*comm)->BeginPass({}), absl::OkStatus());
-    for (uint64_t step = 0; step < 10; ++step) {
+    for (uint64_t step = 0; step < 32; ++step) {
       ASSERT_EQ(LedgerPass(**comm, 0, step), absl::OkStatus());
-      if (step == 2 || step == 6) {
+      if (step == 2 || step == 29) {  // a round ends with batch 30, and the next one with batch 33
         ASSERT_EQ((*comm)->Flush(), absl::OkStatus());
       }
     }
@@ -327,7 +327,7 @@ TEST(Return, GeoGoesOnAfterItsLastExchange) {
   auto worker = servers.Join(Mode::kGeo);
   ASSERT_TRUE(worker.ok()) << worker.status();
   EXPECT_TRUE((*worker)->standing().returns());
-  EXPECT_EQ((*worker)->standing().position.low, 7u);
+  EXPECT_EQ((*worker)->standing().position.low, 30u);
   ASSERT_EQ(RunPass(**worker, LedgerPass), absl::OkStatus());
   const auto got = ReadToy((*worker)->model());
   ASSERT_TRUE(got.ok()) << got.status();
