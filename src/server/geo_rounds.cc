@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "table/gradient.h"
+#include "base/gradient.h"
 
 namespace regatta::server {
 
@@ -25,9 +25,9 @@ absl::Status GeoRounds::Combine(int rank, const Span& span, table::NanPolicy nan
   const std::vector<Round*> rounds = OpenLocked(span);
   const auto count = [&](int table, base::Key key, std::span<float> change) {
     mu_.AssertHeld();
-    if (!table::AllFinite(change)) {
+    if (!base::AllFinite(change)) {
       if (nan_policy != table::NanPolicy::kClip) return;
-      table::CopyFinite(change, change.data());
+      base::CopyFinite(change, change.data());
     }
     CountLocked(rounds, rank, table, key, change);
   };
