@@ -20,6 +20,7 @@
 #include "bench/measure.h"
 #include "table/checkpoint/checkpoint_reader.h"
 #include "table/checkpoint/checkpoint_writer.h"
+#include "table/checkpoint/local_model.h"
 
 namespace regatta::bench {
 namespace {

@@ -162,14 +162,13 @@ TEST(MultiSlot, RefusesWrongCountsAndTrailingText) {
                                   "1 1 2 5 6 0 2 0.5\n1 1 0 0 2 1 2 9\n1 1 0 0 1 1\n1 1 x\n1 1 1 -5 0 2 1 1\n\n"
                                   "1 1 99999999999999999999 1\n");
   EXPECT_EQ(block.size, 0);
-  ASSERT_EQ(block.bad.size(), 7u);
+  ASSERT_EQ(block.bad.size(), 6u) << "a blank line is none";
   EXPECT_EQ(block.bad[0].reason, "slot 'd': expected 2 values, found 1 and the end of the line");
   EXPECT_EQ(block.bad[1].reason, "expected the end of the line after 4 slots, found '9'");
   EXPECT_EQ(block.bad[2].reason, "expected 2 values of the dense slot 'd', found 1");
   EXPECT_EQ(block.bad[3].reason, "slot '2': expected a number of values, found 'x'");
   EXPECT_EQ(block.bad[4].reason, "slot '2': expected an id from 0 to 2^64-1, found '-5'");
-  EXPECT_EQ(block.bad[5].reason, "slot 'click': expected a number of values, found the end of the line");
-  EXPECT_NE(block.bad[6].reason.find("expected a number of values"), std::string::npos);
+  EXPECT_NE(block.bad[5].reason.find("expected a number of values"), std::string::npos);
   EXPECT_TRUE(block.keys.empty());
 }
 
