@@ -104,7 +104,7 @@ using worker::OpenDataset;
 
 // Training and what comes of it.
 using metrics::BinaryReport;
-using runner::OptimizerOptions;
+using settings::OptimizerOptions;
 using table::RuleConfig;
 using table::ScheduleConfig;
 using train::EpochReport;

@@ -1,5 +1,5 @@
-// What checkpoints of a job cost its training: a durable server, and a worker that reads the server's cut and writes it
-// while it trains.
+// What checkpoints of a job cost its training: a durable server, and a worker that reads the server's snapshot and
+// writes it while it trains.
 #include <cstdio>
 
 #include "absl/strings/str_format.h"

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "bench/measure.h"
+#include "checkpoint/save_root.h"
 #include "model/tensor.h"
-#include "table/checkpoint/save_root.h"
 #include "train/trainer.h"
 #include "worker/blas.h"
 #include "worker/job.h"
@@ -25,9 +25,9 @@ namespace {
 struct Counter : train::PassObserver {
   bool StopsHere() override { return false; }
   bool StopAsked() override { return false; }
-  Wish AfterStep(const Step& step) override {
+  StepAction AfterStep(const Step& step) override {
     samples += step.result.batch->size;
-    return Wish::kGoOn;
+    return StepAction::kGoOn;
   }
   absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
   absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
@@ -38,17 +38,20 @@ struct Counter : train::PassObserver {
 // Stops after a time; with checkpoints it pauses for them.
 struct Timed : Counter {
   Timed(double seconds_in, worker::TeamCheckpoint* checkpoint_in) : seconds(seconds_in), checkpoint(checkpoint_in) {}
-  Wish AfterStep(const Step& step) override {
+  StepAction AfterStep(const Step& step) override {
     Counter::AfterStep(step);
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >= seconds) return Wish::kStop;
-    return checkpoint != nullptr && checkpoint->PauseAfterStep() ? Wish::kPause : Wish::kGoOn;
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >= seconds)
+      return StepAction::kStop;
+    return checkpoint != nullptr && checkpoint->PauseAfterStep() ? StepAction::kPause : StepAction::kGoOn;
   }
   absl::Status AtPause(const base::DataPosition& position) override {
-    return checkpoint->Meet(worker::Attendance::kPaused, worker::StopWish::kNone, {position, 0, ""}).status();
+    return checkpoint->WaitAtBarrier(worker::Attendance::kPaused, worker::StopRequest::kNone, {position, 0, ""})
+        .status();
   }
   absl::Status AtEnd(const train::PassEnd& end) override {
     if (checkpoint == nullptr) return absl::OkStatus();
-    return checkpoint->Meet(worker::Attendance::kEnded, worker::StopWish::kNone, {end.position, 0, ""}).status();
+    return checkpoint->WaitAtBarrier(worker::Attendance::kEnded, worker::StopRequest::kNone, {end.position, 0, ""})
+        .status();
   }
   const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   const double seconds;
@@ -200,7 +203,7 @@ struct Workload::Parts {
   std::unique_ptr<worker::Job> job;
   worker::JobData data;
   std::unique_ptr<train::Trainer> trainer;
-  std::unique_ptr<table::SaveRoot> root;
+  std::unique_ptr<checkpoint::SaveRoot> root;
   std::unique_ptr<worker::TeamCheckpoint> checkpoint;
 };
 
@@ -208,7 +211,7 @@ Workload::Workload(const std::string& folder, const std::string& yaml, int threa
     : parts_(std::make_unique<Parts>()) {
   const std::string config = folder + "/bench.yaml";
   CHECK(base::WriteFileAtomically(config, yaml).ok());
-  runner::TrainArgs args;
+  settings::TrainArgs args;
   args.config = config;
   auto job = worker::MakeJob(args, place);
   CHECK(job.ok()) << job.status();
@@ -232,23 +235,23 @@ Workload::~Workload() {
 void Workload::SaveTo(const std::string& folder) {
   const auto contents = parts_->job->store().Contents();
   CHECK(contents.ok()) << contents.status();
-  CHECK_EQ(table::WriteCheckpoint(folder, *contents), absl::OkStatus());
+  CHECK_EQ(checkpoint::WriteCheckpoint(folder, *contents), absl::OkStatus());
 }
 
 void Workload::TakeCheckpoints(const std::string& folder, double seconds) {
-  table::SaveRootOptions options;
+  checkpoint::SaveRootOptions options;
   options.path = folder;
-  auto root = table::SaveRoot::Open(options);
+  auto root = checkpoint::SaveRoot::Open(options);
   CHECK(root.ok()) << root.status();
   parts_->root = *std::move(root);
   parts_->checkpoint = std::make_unique<worker::TeamCheckpoint>(
       *parts_->job->fleet->worker(), worker::CheckpointPace{0, seconds / 60}, 1,
       [this](const worker::WorkerPlaces& places) -> worker::TeamCheckpoint::Save {
         ++checkpoints_;
-        table::RunState run;
+        checkpoint::RunState run;
         run.epoch = run.position.pass = pass_;
         run.position.low = worker::AllBatches(places);
-        return [this, run](table::ModelStore& model) { return parts_->root->SaveCheckpoint(model, run); };
+        return [this, run](checkpoint::ModelStore& model) { return parts_->root->SaveCheckpoint(model, run); };
       });
 }
 

@@ -18,9 +18,9 @@
 #include "base/random.h"
 #include "base/resident_memory.h"
 #include "bench/measure.h"
-#include "table/checkpoint/checkpoint_reader.h"
-#include "table/checkpoint/checkpoint_writer.h"
-#include "table/checkpoint/local_model.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/local_model.h"
 
 namespace regatta::bench {
 namespace {
@@ -95,7 +95,7 @@ class Bench {
       : save_(folder + "/save"), file_(folder + "/file"), rounds_(rounds), table_(MakeTable()), loaded_(MakeTable()) {
     Fill(*table_, rows);
     Must(Save());
-    bytes_ = table::CheckpointReader::Open(save_)->manifest().TotalBytes();
+    bytes_ = checkpoint::CheckpointReader::Open(save_)->manifest().TotalBytes();
     std::printf("%llu rows of %d floats, %.0f MB on disk\n", static_cast<unsigned long long>(rows), table_->row_width(),
                 static_cast<double>(bytes_) / 1e6);
   }
@@ -111,10 +111,10 @@ class Bench {
   }
 
  private:
-  absl::Status Save() { return table::WriteCheckpoint(save_, table::ModelView{{table_.get()}, nullptr}, {}); }
+  absl::Status Save() { return checkpoint::WriteCheckpoint(save_, checkpoint::ModelView{{table_.get()}, nullptr}, {}); }
   absl::Status Load() {
-    ASSIGN_OR_RETURN(const auto reader, table::CheckpointReader::Open(save_));
-    return reader.LoadInto(table::ModelTables{{loaded_.get()}, nullptr}, table::LoadKind::kTraining);
+    ASSIGN_OR_RETURN(const auto reader, checkpoint::CheckpointReader::Open(save_));
+    return reader.LoadInto(checkpoint::ModelTables{{loaded_.get()}, nullptr}, checkpoint::LoadKind::kTraining);
   }
   Row CompareLoad(const char* name, Cache cache, double bar) {
     const auto load = [&] {
@@ -142,16 +142,16 @@ class Bench {
 };
 
 // By what the process grows when it loads the save; in a process of its own, which has nothing to use again.
-double LoadedBytes(const std::string& save, const table::ModelConfig& config, table::LoadKind kind) {
+double LoadedBytes(const std::string& save, const table::ModelConfig& config, checkpoint::LoadKind kind) {
   int ends[2];
   if (pipe(ends) != 0) std::exit(1);
   const pid_t child = fork();
   if (child == 0) {
     const auto table = MakeTable(config);
     const uint64_t before = base::ResidentBytes();
-    const auto reader = table::CheckpointReader::Open(save);
+    const auto reader = checkpoint::CheckpointReader::Open(save);
     Must(reader.status());
-    Must(reader->LoadInto(table::ModelTables{{table.get()}, nullptr}, kind));
+    Must(reader->LoadInto(checkpoint::ModelTables{{table.get()}, nullptr}, kind));
     const double grown = static_cast<double>(base::ResidentBytes() - before);
     _exit(write(ends[1], &grown, sizeof grown) == sizeof grown ? 0 : 1);
   }
@@ -176,11 +176,11 @@ bool InferenceMemory(const std::string& folder, int dim, uint64_t rows, double b
     {
       const auto table = MakeTable(trained);
       Fill(*table, count);
-      Must(table::WriteCheckpoint(save, table::ModelView{{table.get()}, nullptr}, {}));
+      Must(checkpoint::WriteCheckpoint(save, checkpoint::ModelView{{table.get()}, nullptr}, {}));
     }
-    training += LoadedBytes(save, trained, table::LoadKind::kTraining) / static_cast<double>(count) / kSizes;
-    inference +=
-        LoadedBytes(save, trained.WeightsOnly(), table::LoadKind::kInference) / static_cast<double>(count) / kSizes;
+    training += LoadedBytes(save, trained, checkpoint::LoadKind::kTraining) / static_cast<double>(count) / kSizes;
+    inference += LoadedBytes(save, trained.WeightsOnly(), checkpoint::LoadKind::kInference) /
+                 static_cast<double>(count) / kSizes;
   }
   return Print({absl::StrCat("inference of an Adam model, dim ", dim, ", memory / with its state"), "bytes a row",
                 inference, training, inference / training, bar, Better::kLower});

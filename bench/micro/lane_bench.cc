@@ -23,7 +23,7 @@
 #include "base/random.h"
 #include "bench/measure.h"
 #include "bench/server_process.h"
-#include "fleet/worker.h"
+#include "fleet/worker_node.h"
 #include "wire/raw_service.h"
 #include "wire/transport.h"
 
@@ -367,7 +367,7 @@ Served LightWorkers(const Load& load) {
   std::atomic<bool> go{false};
   for (int rank = 0; rank < load.workers; ++rank) {
     threads.emplace_back([&, rank] {
-      auto worker = fleet::Worker::Start(WorkerAt(server.endpoint(), rank, load.workers, load.dense));
+      auto worker = fleet::WorkerNode::Start(WorkerAt(server.endpoint(), rank, load.workers, load.dense));
       CHECK(worker.ok()) << worker.status();
       auto comm = (*worker)->StartCommunicator(0);
       CHECK(comm.ok()) << comm.status();

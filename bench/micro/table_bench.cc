@@ -1,6 +1,6 @@
-// Tables against the machine: pull and push against a software-prefetched gather of 64-byte rows, push during a cut
-// against push, memory against the bytes stored, dense Adam printed. Everything on one core. --quick measures fewer
-// rounds.
+// Tables against the machine: pull and push against a software-prefetched gather of 64-byte rows, push during a
+// snapshot against push, memory against the bytes stored, dense Adam printed. Everything on one core. --quick measures
+// fewer rounds.
 #include <sched.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -133,21 +133,21 @@ class Gather {
   float* rows_;
 };
 
-// What pushes cost while a cut's writer has not come yet: the first ones, which keep every row's old bytes, and later
-// ones of the same rows; and what telling changed rows costs at all times.
-void PushDuringCut(table::SparseTable& table, const std::string& size, int rounds,
-                   const std::function<double()>& push) {
+// What pushes cost while a snapshot's writer has not come yet: the first ones, which keep every row's old bytes, and
+// later ones of the same rows; and what telling changed rows costs at all times.
+void PushDuringSnapshot(table::SparseTable& table, const std::string& size, int rounds,
+                        const std::function<double()>& push) {
   const auto first = [&] {
-    OrDie(table.BeginCut(uint64_t{1} << 30));
+    OrDie(table.BeginSnapshot(uint64_t{1} << 30));
     const double speed = push();
-    OrDie(table.EndCut(table::CutEnd::kAbandoned));
+    OrDie(table.EndSnapshot(table::SnapshotEnd::kAbandoned));
     return speed;
   };
   const auto later = [&] {
-    OrDie(table.BeginCut(uint64_t{1} << 30));
+    OrDie(table.BeginSnapshot(uint64_t{1} << 30));
     push();
     const double speed = push();
-    OrDie(table.EndCut(table::CutEnd::kAbandoned));
+    OrDie(table.EndSnapshot(table::SnapshotEnd::kAbandoned));
     return speed;
   };
   const auto tracked = [&] {
@@ -157,7 +157,7 @@ void PushDuringCut(table::SparseTable& table, const std::string& size, int round
     return speed;
   };
   bench::Print(
-      bench::Compare("sparse push, keeping old rows for a cut, " + size, "M rows/s", 0.3, rounds, first, push));
+      bench::Compare("sparse push, keeping old rows for a snapshot, " + size, "M rows/s", 0.3, rounds, first, push));
   bench::Print(bench::Compare("sparse push, rows kept already, " + size, "M rows/s", 0.8, rounds, later, push));
   bench::Print(bench::Compare("sparse push, changes tracked, " + size, "M rows/s", 0.85, rounds, tracked, push));
 }
@@ -205,7 +205,7 @@ void LookupRows(uint64_t rows, int rounds) {
               pause.wall * 1e3, pause.cpu * 1e3);
   bench::Print(bench::Compare("sparse pull, " + size, "M rows/s", 0.30, rounds, pull, bound));
   bench::Print(bench::Compare("sparse push std_adagrad, " + size, "M rows/s", 0.20, rounds, push, bound));
-  PushDuringCut(*table, size, rounds, push);
+  PushDuringSnapshot(*table, size, rounds, push);
 }
 
 void Memory() {

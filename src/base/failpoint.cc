@@ -27,12 +27,14 @@ constexpr std::chrono::milliseconds kSlow(5);
 
 // Every place that can fail, by what writes there. docs/reliability.md says who passes which when.
 const std::string kPlaces[] = {
-    "checkpoint.begun", "checkpoint.met",  "cut.begin",      "cut.read",       "file.fsync",     "file.rename",
-    "file.write",       "journal.dropped", "journal.retell", "journal.retold", "journal.synced", "journal.written",
-    "keeper.cut",       "keeper.dropped",  "keeper.written", "lane.applied",   "lane.logged",    "lane.replay",
-    "lane.reply",       "lease.renamed",   "log.drop",       "log.end",        "log.forget",     "log.fsync",
-    "log.seal",         "log.segment",     "log.write",      "push.lane",      "save.current",   "save.data",
-    "save.exchange",    "save.manifest",   "save.prune",     "save.rename",    "save.switch",    "step.complete",
+    "checkpoint.begun", "checkpoint.gathered", "compactor.dropped", "compactor.snapshot", "compactor.written",
+    "file.fsync",       "file.rename",         "file.write",        "journal.compact",    "journal.compacted",
+    "journal.dropped",  "journal.synced",      "journal.written",   "lane.applied",       "lane.logged",
+    "lane.replay",      "lane.reply",          "lease.renamed",     "log.drop",           "log.end",
+    "log.forget",       "log.fsync",           "log.seal",          "log.segment",        "log.write",
+    "push.lane",        "save.current",        "save.data",         "save.exchange",      "save.manifest",
+    "save.prune",       "save.rename",         "save.switch",       "snapshot.begin",     "snapshot.read",
+    "step.complete",
 };
 
 bool IsPlace(std::string_view name) {

@@ -13,7 +13,7 @@ constexpr int kRestOfCost = 50;
 
 }  // namespace
 
-bool FreedMemory::Look(uint64_t resident, Clock::time_point now, Keeps keeps) {
+bool FreedMemory::ReturnIfGrown(uint64_t resident, Clock::time_point now, Keeps keeps) {
   if (tight_ && now >= tight_until_) {
     mallopt(M_TRIM_THRESHOLD, kKeptFreedBytes);
     tight_ = false;

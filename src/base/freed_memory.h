@@ -38,7 +38,7 @@ class FreedMemory {
   // the process is flooded, and what a flood has freed is not needed again. Called often; what it does
   // takes at most a fiftieth of the time. Returns whether it did.
   enum class Keeps : uint8_t { kWorkingSet, kNothing };
-  bool Look(uint64_t resident, Clock::time_point now = Clock::now(), Keeps keeps = Keeps::kWorkingSet);
+  bool ReturnIfGrown(uint64_t resident, Clock::time_point now = Clock::now(), Keeps keeps = Keeps::kWorkingSet);
   static constexpr uint64_t kLittle = uint64_t{32} << 20;
 
  private:

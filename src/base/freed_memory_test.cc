@@ -31,41 +31,41 @@ class FreedMemoryTest : public testing::Test {
 };
 
 TEST_F(FreedMemoryTest, IsKeptAndGivenBackWhenTheProcessHasGrown) {
-  EXPECT_FALSE(freed_.Look(resident_, now_));
+  EXPECT_FALSE(freed_.ReturnIfGrown(resident_, now_));
   TakeAndFree();
   EXPECT_GT(ResidentBytes(), resident_ + kBlock * kBlocks / 2) << "it was not kept";
   const uint64_t grown = std::max(FreedMemory::kGrown, resident_ / 16);
-  EXPECT_FALSE(freed_.Look(resident_ + grown - 1, now_ + hours(1)));
-  EXPECT_TRUE(freed_.Look(ResidentBytes(), now_ + hours(1)));
+  EXPECT_FALSE(freed_.ReturnIfGrown(resident_ + grown - 1, now_ + hours(1)));
+  EXPECT_TRUE(freed_.ReturnIfGrown(ResidentBytes(), now_ + hours(1)));
   EXPECT_LT(ResidentBytes(), resident_ + kBlock * kBlocks / 2);
-  EXPECT_FALSE(freed_.Look(resident_ + kBlock * kBlocks * 2, now_ + hours(1))) << "a moment ago";
-  EXPECT_FALSE(freed_.Look(ResidentBytes(), now_ + hours(2))) << "it has not grown since";
+  EXPECT_FALSE(freed_.ReturnIfGrown(resident_ + kBlock * kBlocks * 2, now_ + hours(1))) << "a moment ago";
+  EXPECT_FALSE(freed_.ReturnIfGrown(ResidentBytes(), now_ + hours(2))) << "it has not grown since";
 }
 
 // Frames of the next step take what the last step's have freed: to give it back and ask for it again costs more than
 // to keep it.
 TEST_F(FreedMemoryTest, WhatIsTakenAgainIsKeptForAWhile) {
-  EXPECT_FALSE(freed_.Look(resident_, now_));
+  EXPECT_FALSE(freed_.ReturnIfGrown(resident_, now_));
   TakeAndFree();
   const uint64_t had = ResidentBytes();
-  ASSERT_TRUE(freed_.Look(had, now_));
+  ASSERT_TRUE(freed_.ReturnIfGrown(had, now_));
   TakeAndFree();
-  EXPECT_FALSE(freed_.Look(had, now_ + FreedMemory::kWorkingSet / 2));
-  EXPECT_TRUE(freed_.Look(2 * had, now_ + FreedMemory::kWorkingSet / 2)) << "it has grown beyond";
+  EXPECT_FALSE(freed_.ReturnIfGrown(had, now_ + FreedMemory::kWorkingSet / 2));
+  EXPECT_TRUE(freed_.ReturnIfGrown(2 * had, now_ + FreedMemory::kWorkingSet / 2)) << "it has grown beyond";
   TakeAndFree();
-  EXPECT_TRUE(freed_.Look(2 * had, now_ + 2 * FreedMemory::kWorkingSet)) << "a while ago";
+  EXPECT_TRUE(freed_.ReturnIfGrown(2 * had, now_ + 2 * FreedMemory::kWorkingSet)) << "a while ago";
   TakeAndFree();
-  EXPECT_TRUE(
-      freed_.Look(2 * had, now_ + 2 * FreedMemory::kWorkingSet + std::chrono::seconds(1), FreedMemory::Keeps::kNothing))
+  EXPECT_TRUE(freed_.ReturnIfGrown(2 * had, now_ + 2 * FreedMemory::kWorkingSet + std::chrono::seconds(1),
+                                   FreedMemory::Keeps::kNothing))
       << "a flood";
 }
 
 TEST_F(FreedMemoryTest, NothingIsGivenBackWhileLittleIsFree) {
   malloc_trim(0);
-  EXPECT_FALSE(freed_.Look(resident_, now_));
+  EXPECT_FALSE(freed_.ReturnIfGrown(resident_, now_));
   TakeAndFree(FreedMemory::kLittle / kBlock / 4);
   const bool free = mallinfo2().fordblks >= FreedMemory::kLittle;  // of other tests
-  EXPECT_EQ(freed_.Look(resident_ + 10 * FreedMemory::kGrown, now_ + hours(1)), free);
+  EXPECT_EQ(freed_.ReturnIfGrown(resident_ + 10 * FreedMemory::kGrown, now_ + hours(1)), free);
 }
 #endif
 

@@ -1,5 +1,5 @@
 // The step: what a worker asks for and what it learnt, as views over memory that the caller or the communicator
-// owns. comm/, client/, table/log and the wire carry these without knowing data/ or tensors.
+// owns. comm/, client/, log and the wire carry these without knowing data/ or tensors.
 // Thread-safety: plain values; a step belongs to one thread.
 #pragma once
 

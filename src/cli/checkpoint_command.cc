@@ -13,19 +13,19 @@
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
 #include "base/status.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/dump.h"
+#include "checkpoint/model_difference.h"
+#include "checkpoint/npz_model.h"
+#include "checkpoint/save_list.h"
+#include "checkpoint/schema_json.h"
 #include "nlohmann/json.hpp"
-#include "table/checkpoint/checkpoint_reader.h"
-#include "table/checkpoint/dump.h"
-#include "table/checkpoint/model_difference.h"
-#include "table/checkpoint/npz_model.h"
-#include "table/checkpoint/save_list.h"
-#include "table/checkpoint/schema_json.h"
 
 namespace regatta::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using table::CheckpointReader;
+using checkpoint::CheckpointReader;
 
 enum class Output : uint8_t { kText, kJson };
 
@@ -48,24 +48,24 @@ absl::Status PrintJson(const Json& json) {
 }
 
 absl::StatusOr<CheckpointReader> OpenSave(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(path));
+  ASSIGN_OR_RETURN(const std::string folder, checkpoint::ResolveSave(path));
   return CheckpointReader::Open(folder);
 }
 
-const char* EpochText(const table::RunState& run) {
-  return run.epoch_state == table::EpochState::kFinished ? "finished" : "running";
+const char* EpochText(const checkpoint::RunState& run) {
+  return run.epoch_state == checkpoint::EpochState::kFinished ? "finished" : "running";
 }
 
 absl::StatusOr<int> List(const Arguments& args) {
-  const std::vector<table::SaveInfo> saves = table::ListSaves(args.path);
+  const std::vector<checkpoint::SaveInfo> saves = checkpoint::ListSaves(args.path);
   if (saves.empty()) {
-    ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(args.path));  // says why there are none
+    ASSIGN_OR_RETURN(const std::string folder, checkpoint::ResolveSave(args.path));  // says why there are none
     return absl::NotFoundError(absl::StrCat("no saves under ", folder));
   }
   Json list = Json::array();
   std::string text =
       absl::StrFormat("%-20s %6s %10s %12s %14s  %s\n", "save", "epoch", "step", "rows", "bytes", "state");
-  for (const table::SaveInfo& s : saves) {
+  for (const checkpoint::SaveInfo& s : saves) {
     list.push_back(Json{{"name", s.name},
                         {"folder", s.folder},
                         {"complete", s.status.ok()},
@@ -79,7 +79,7 @@ absl::StatusOr<int> List(const Arguments& args) {
                         {"current", s.current},
                         {"best", s.best},
                         {"earlier_run", s.earlier_run}});
-    if (s.run.model.has_value()) list.back()["model"] = table::ToJson(*s.run.model);
+    if (s.run.model.has_value()) list.back()["model"] = checkpoint::ToJson(*s.run.model);
     const std::string marks =
         absl::StrCat(s.base.empty() ? "" : absl::StrCat(", changes since ", s.base),
                      s.parts == 1 ? "" : absl::StrCat(", in ", s.parts, " parts"), s.current ? ", current" : "",
@@ -121,10 +121,10 @@ std::vector<std::string> DamageIn(const std::string& folder, Output output) {
 absl::StatusOr<int> Verify(const Arguments& args) {
   std::vector<std::string> folders;
   if (args.all) {
-    for (const table::SaveInfo& s : table::ListSaves(args.path)) folders.push_back(s.folder);
+    for (const checkpoint::SaveInfo& s : checkpoint::ListSaves(args.path)) folders.push_back(s.folder);
   }
   if (folders.empty()) {
-    ASSIGN_OR_RETURN(std::string folder, table::ResolveSave(args.path));
+    ASSIGN_OR_RETURN(std::string folder, checkpoint::ResolveSave(args.path));
     folders.push_back(std::move(folder));
   }
   Json list = Json::array();
@@ -143,21 +143,21 @@ absl::StatusOr<int> Verify(const Arguments& args) {
 
 absl::StatusOr<int> Dump(const Arguments& args) {
   ASSIGN_OR_RETURN(const CheckpointReader save, OpenSave(args.path));
-  RETURN_IF_ERROR(table::DumpSave(save, args.table, WriteOut));
+  RETURN_IF_ERROR(checkpoint::DumpSave(save, args.table, WriteOut));
   return 0;
 }
 
 absl::StatusOr<int> Get(const Arguments& args) {
   ASSIGN_OR_RETURN(const CheckpointReader save, OpenSave(args.path));
   if (!args.dense.empty()) {
-    RETURN_IF_ERROR(table::DumpDense(save, args.dense, WriteOut));
+    RETURN_IF_ERROR(checkpoint::DumpDense(save, args.dense, WriteOut));
     return 0;
   }
-  const table::Manifest& m = save.manifest();
-  const table::SavedSparse* t = m.FindSparse(args.table);
+  const checkpoint::Manifest& m = save.manifest();
+  const checkpoint::SavedSparse* t = m.FindSparse(args.table);
   if (!t) {
     std::vector<std::string> names;
-    for (const table::SavedSparse& s : m.sparse) names.push_back(base::Printable(s.config.name));
+    for (const checkpoint::SavedSparse& s : m.sparse) names.push_back(base::Printable(s.config.name));
     return absl::NotFoundError(absl::StrCat("no table '", args.table, "'; there are: ", absl::StrJoin(names, ", ")));
   }
   ASSIGN_OR_RETURN(const std::vector<float> row, save.FindRow(static_cast<size_t>(t - m.sparse.data()), args.key));
@@ -170,7 +170,7 @@ absl::StatusOr<int> Get(const Arguments& args) {
     return 0;
   }
   std::string text = absl::StrCat(args.table, "\t", args.key);
-  table::AppendRow(row, weights, text);
+  checkpoint::AppendRow(row, weights, text);
   RETURN_IF_ERROR(WriteOut(text + "\n"));
   return 0;
 }
@@ -178,11 +178,11 @@ absl::StatusOr<int> Get(const Arguments& args) {
 absl::StatusOr<int> Diff(const Arguments& args) {
   ASSIGN_OR_RETURN(const CheckpointReader a, OpenSave(args.path));
   ASSIGN_OR_RETURN(const CheckpointReader b, OpenSave(args.other));
-  ASSIGN_OR_RETURN(const std::vector<table::TableDifference> differences, table::CompareSaves(a, b));
+  ASSIGN_OR_RETURN(const std::vector<checkpoint::TableDifference> differences, checkpoint::CompareSaves(a, b));
   Json list = Json::array();
   std::string text;
   bool same = true;
-  for (const table::TableDifference& d : differences) {
+  for (const checkpoint::TableDifference& d : differences) {
     same &= d.same();
     list.push_back(Json{{"name", d.name},
                         {"same", d.same()},
@@ -208,7 +208,7 @@ absl::StatusOr<int> Diff(const Arguments& args) {
 
 absl::StatusOr<int> Export(const Arguments& args) {
   ASSIGN_OR_RETURN(const CheckpointReader save, OpenSave(args.path));
-  RETURN_IF_ERROR(table::ExportNpz(save, args.out));
+  RETURN_IF_ERROR(checkpoint::ExportNpz(save, args.out));
   uint64_t total = 0;
   for (size_t t = 0; t < save.manifest().sparse.size(); ++t) {
     ASSIGN_OR_RETURN(const uint64_t rows, save.CountRows(t));
@@ -222,7 +222,7 @@ absl::StatusOr<int> Export(const Arguments& args) {
 absl::StatusOr<int> Import(const Arguments& args) {
   ASSIGN_OR_RETURN(const CheckpointReader like, OpenSave(args.like));
   std::vector<std::string> notes;
-  RETURN_IF_ERROR(table::ImportNpz(args.path, like, args.out, notes));
+  RETURN_IF_ERROR(checkpoint::ImportNpz(args.path, like, args.out, notes));
   for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", base::Printable(note).c_str());
   ASSIGN_OR_RETURN(const CheckpointReader made, CheckpointReader::Open(args.out));
   std::fprintf(stderr, "%s: %" PRIu64 " rows of %zu tables imported\n", args.out.c_str(), made.manifest().TotalRows(),

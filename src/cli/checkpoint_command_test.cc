@@ -3,18 +3,18 @@
 #include <filesystem>
 
 #include "absl/strings/match.h"
+#include "base/testing/test_folder.h"
+#include "checkpoint/model_snapshot.h"
+#include "checkpoint/save_root.h"
+#include "checkpoint/test_model.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "table/checkpoint/model_cut.h"
-#include "table/checkpoint/save_root.h"
-#include "table/checkpoint/test_folder.h"
-#include "table/checkpoint/test_model.h"
 
 namespace regatta::cli {
 namespace {
 
-using table::TestFolder;
-using table::TestModel;
+using base::TestFolder;
+using checkpoint::TestModel;
 
 struct Result {
   int exit_code = 0;
@@ -43,12 +43,12 @@ class CheckpointCommand : public testing::Test {
  protected:
   void SetUp() override {
     model_.FillRandom(50, 1);
-    auto root = table::SaveRoot::Open({folder_.path(), table::OpenMode::kFresh, 1, 0});
+    auto root = checkpoint::SaveRoot::Open({folder_.path(), checkpoint::OpenMode::kFresh, 1, 0});
     ASSERT_TRUE(root.ok());
-    table::RunState run;
+    checkpoint::RunState run;
     run.step = 10;
     ASSERT_TRUE((*root)->SaveEpoch(0, model_.store(), run).ok());
-    table::SetRow(*model_.sparse[0], 7, {0x3F800000, 0x40000000});
+    checkpoint::SetRow(*model_.sparse[0], 7, {0x3F800000, 0x40000000});
     run.epoch = 1;
     run.step = 20;
     ASSERT_TRUE((*root)->SaveEpoch(1, model_.store(), run).ok());
@@ -150,30 +150,33 @@ TEST(CheckpointCommandOnParts, ShowsTheWholeThatTheyMake) {
   for (const auto& table : model.sparse) table->TrackChanges(table::Tracking::kOn);
   const auto save = [&](const std::string& name, const std::string& since) {
     for (uint32_t server = 0; server < 2; ++server) {
-      table::CutOptions options;
-      options.part = table::SavePart{name, server, 2, {512 * server, 512 * (server + 1)}, {}};
-      if (!since.empty()) options.base = table::BaseAt(folder / since + "/" + table::PartName(server)).value();
-      auto cut = table::ModelCut::Begin(model.tables(), options).value();
-      table::SaveContents contents = cut->Contents().value();
+      checkpoint::SnapshotOptions options;
+      options.part = checkpoint::SavePart{name, server, 2, {512 * server, 512 * (server + 1)}, {}};
+      if (!since.empty())
+        options.base = checkpoint::BaseAt(folder / since + "/" + checkpoint::PartName(server)).value();
+      auto snapshot = checkpoint::ModelSnapshot::Begin(model.tables(), options).value();
+      checkpoint::SaveContents contents = snapshot->Contents().value();
       // One table holds all dense elements here: the second server saves the end of them.
       const size_t half = contents.dense->arrays[0].size() / 2;
       for (auto& array : contents.dense->arrays) array = server == 0 ? array.first(half) : array.subspan(half);
-      contents.part->dense =
-          server == 0 ? table::PartRange{0, half} : table::PartRange{half, half + contents.dense->arrays[0].size()};
-      ASSERT_EQ(table::WriteCheckpoint(folder / name + "/" + table::PartName(server), contents), absl::OkStatus());
+      contents.part->dense = server == 0 ? checkpoint::PartRange{0, half}
+                                         : checkpoint::PartRange{half, half + contents.dense->arrays[0].size()};
+      ASSERT_EQ(checkpoint::WriteCheckpoint(folder / name + "/" + checkpoint::PartName(server), contents),
+                absl::OkStatus());
       // Both parts come from one table, so that its changes are only forgotten with the last.
       if (server == 1 && since.empty()) {
         for (const auto& table : model.sparse)
           for (uint32_t shard = 0; shard < 512; ++shard)
-            ASSERT_TRUE(table->ForEachCutRow(shard, table::Which::kAll, [](base::Key, std::span<const float>) {}).ok());
-        ASSERT_EQ(cut->Complete(), absl::OkStatus());
+            ASSERT_TRUE(
+                table->ForEachSnapshotRow(shard, table::Which::kAll, [](base::Key, std::span<const float>) {}).ok());
+        ASSERT_EQ(snapshot->Complete(), absl::OkStatus());
       }
     }
   };
   save("1", "");
-  for (TestModel* m : {&model, &whole}) table::SetRow(*m->sparse[0], 7, {0x3F800000, 0x40000000});
+  for (TestModel* m : {&model, &whole}) checkpoint::SetRow(*m->sparse[0], 7, {0x3F800000, 0x40000000});
   save("2", "1");
-  ASSERT_TRUE(table::WriteCheckpoint(folder / "whole", whole.view(), {}).ok());
+  ASSERT_TRUE(checkpoint::WriteCheckpoint(folder / "whole", whole.view(), {}).ok());
 
   const auto on = [&](const std::string& command, const std::string& name, const std::string& rest = "") {
     return Regatta("checkpoint " + command + " " + folder / name + rest);

@@ -1,33 +1,33 @@
 #include "cli/launch_command.h"
 
 #include "launch/launcher.h"
-#include "runner/run_config.h"
-#include "runner/runner_section.h"
-#include "runner/train_args.h"
+#include "settings/run_config.h"
+#include "settings/runner_section.h"
+#include "settings/train_args.h"
 
 namespace regatta::cli {
 namespace {
 
 using launch::WorkerLoss;
 
-absl::StatusOr<runner::RunnerOptions> OptionsOf(const std::vector<std::string>& words) {
+absl::StatusOr<settings::RunnerOptions> OptionsOf(const std::vector<std::string>& words) {
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
-  ASSIGN_OR_RETURN(const runner::TrainArgs args,
-                   runner::ParseTrainArgs(runner::Verb::kTrain, static_cast<int>(argv.size()), argv.data()));
-  ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
-  runner::Remarks remarks;  // the worker's to say
-  return runner::ParseRunnerOptions(config, runner::Company::kServers, remarks);
+  ASSIGN_OR_RETURN(const settings::TrainArgs args,
+                   settings::ParseTrainArgs(settings::Verb::kTrain, static_cast<int>(argv.size()), argv.data()));
+  ASSIGN_OR_RETURN(base::Config config, settings::LoadConfig(args.config, args.overrides));
+  settings::Remarks remarks;  // the worker's to say
+  return settings::ParseRunnerOptions(config, settings::Deployment::kWithServers, remarks);
 }
 
 WorkerLoss WorkerLossOf(const std::vector<std::string>& words) {
-  const absl::StatusOr<runner::RunnerOptions> options = OptionsOf(words);
+  const absl::StatusOr<settings::RunnerOptions> options = OptionsOf(words);
   if (!options.ok()) return {};
-  if (options->on_worker_loss == runner::OnWorkerLoss::kShrink)
+  if (options->on_worker_loss == settings::OnWorkerLoss::kShrink)
     return {WorkerLoss::Way::kGoOn, "runner.on_worker_loss: shrink"};
-  if (options->on_worker_loss == runner::OnWorkerLoss::kFail)
+  if (options->on_worker_loss == settings::OnWorkerLoss::kFail)
     return {WorkerLoss::Way::kEnd, "runner.on_worker_loss: fail"};
-  if (options->ack == runner::Ack::kMemory && options->on_worker_loss == runner::OnWorkerLoss::kAuto)
+  if (options->ack == settings::Ack::kMemory && options->on_worker_loss == settings::OnWorkerLoss::kAuto)
     return {WorkerLoss::Way::kEnd, "with runner.ack: memory workers do not come back"};
   return {};
 }

@@ -19,7 +19,7 @@
 #include "cli/launch_command.h"
 #include "cli/version_command.h"
 #include "cli/worker_command.h"
-#include "runner/key_table.h"
+#include "settings/key_table.h"
 
 namespace {
 
@@ -145,7 +145,7 @@ int Main(int argc, char** argv) {
   if (name == "fleetrun") return regatta::cli::RunLaunch(regatta::launch::Flavour::kFleetrun, argc, argv);
   if (name == "paddle" && !IsPaddleVerb(verb)) return ShowPaddle(verb);
   if (verb == "config" && std::find(argv + 2, argv + argc, std::string_view("--keys")) != argv + argc) {
-    std::cout << regatta::runner::KeysMarkdown();
+    std::cout << regatta::settings::KeysMarkdown();
     return 0;
   }
   return argc < 2 ? Run(argc, argv) : RunVerb(verb, argc, argv);

@@ -9,9 +9,9 @@
 #include "cluster/credentials_args.h"
 #include "cluster/pserver_args.h"
 #include "cluster/status_args.h"
-#include "runner/run_config.h"
-#include "runner/security.h"
-#include "runner/train_args.h"
+#include "settings/run_config.h"
+#include "settings/security.h"
+#include "settings/train_args.h"
 
 namespace regatta::cli {
 namespace {
@@ -34,21 +34,22 @@ struct ServerWords {
 // server must not wait for workers that all refuse what it was started with. Only a model knows whether its keys of
 // hyper_parameters are right.
 absl::StatusOr<ServerWords> ParseWords(const std::vector<std::string>& words, cluster::Role role) {
-  ASSIGN_OR_RETURN(const runner::Verb verb, runner::ParseVerb(words.front()));
+  ASSIGN_OR_RETURN(const settings::Verb verb, settings::ParseVerb(words.front()));
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
-  ASSIGN_OR_RETURN(const runner::TrainArgs args,
-                   runner::ParseTrainArgs(verb, static_cast<int>(argv.size()), argv.data()));
-  ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
-  ASSIGN_OR_RETURN(cluster::Access access, runner::ReadSecurity(config, args));
-  runner::Remarks remarks;  // the worker's to say
+  ASSIGN_OR_RETURN(const settings::TrainArgs args,
+                   settings::ParseTrainArgs(verb, static_cast<int>(argv.size()), argv.data()));
+  ASSIGN_OR_RETURN(base::Config config, settings::LoadConfig(args.config, args.overrides));
+  ASSIGN_OR_RETURN(cluster::Access access, settings::ReadSecurity(config, args));
+  settings::Remarks remarks;  // the worker's to say
   const bool alone = role == cluster::Role::kLocal;
   ASSIGN_OR_RETURN(
-      const runner::RunConfig run,
-      runner::ParseRunConfig(config, alone ? runner::Company::kAlone : runner::Company::kServers, remarks));
+      const settings::RunConfig run,
+      settings::ParseRunConfig(config, alone ? settings::Deployment::kStandalone : settings::Deployment::kWithServers,
+                               remarks));
   if (role == cluster::Role::kServer) {
-    RETURN_IF_ERROR(runner::CheckNoUnknownButOfModels(config));
-    RETURN_IF_ERROR(runner::CheckDataIsNamed(run.runner, args));
+    RETURN_IF_ERROR(settings::CheckNoUnknownButOfModels(config));
+    RETURN_IF_ERROR(settings::CheckDataIsNamed(run.runner, args));
   }
   return ServerWords{std::move(access), args.metrics_port};
 }

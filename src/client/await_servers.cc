@@ -15,7 +15,7 @@
 namespace regatta::client {
 namespace {
 
-constexpr std::chrono::milliseconds kSayEvery(3000);
+constexpr std::chrono::milliseconds kLogEvery(3000);
 constexpr std::chrono::milliseconds kSlice(100);
 constexpr std::chrono::milliseconds kProbe(2000);
 constexpr std::chrono::milliseconds kExplain(1000);
@@ -43,7 +43,7 @@ struct Awaited {
   absl::Status refused = absl::OkStatus();  // for good
 
   std::string Name() const { return absl::StrCat("'", server.endpoint, "'"); }
-  bool Look() {
+  bool TryReach() {
     if (here || server.channel->GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) return here;
     const absl::Status probe = Probe(server);
     here = probe.ok();
@@ -58,13 +58,13 @@ class Explainer {
  public:
   explicit Explainer(const cluster::Credentials* credentials) : credentials_(credentials) {}
 
-  absl::Status Look(const std::vector<Awaited>& all) {
+  absl::Status ExplainIfDue(const std::vector<Awaited>& all) {
     for (const Awaited& awaited : all) RETURN_IF_ERROR(awaited.refused);
     if (std::chrono::steady_clock::now() < next_) return absl::OkStatus();
     for (size_t tries = 0; tries < all.size(); ++tries) {
       const Awaited& awaited = all[turn_++ % all.size()];
       if (awaited.here || awaited.server.channel->GetState(false) == GRPC_CHANNEL_READY) continue;
-      const absl::Status status = wire::ExplainDoor(awaited.server.endpoint, credentials_, kExplain);
+      const absl::Status status = wire::ExplainRefusal(awaited.server.endpoint, credentials_, kExplain);
       next_ = std::chrono::steady_clock::now() + kExplainEvery;
       return status;
     }
@@ -107,12 +107,12 @@ absl::Status AwaitServers(const std::vector<NamedChannel>& servers, std::chrono:
     std::vector<std::string> missing;
     const Awaited* first = nullptr;
     for (Awaited& awaited : all) {
-      if (awaited.Look()) continue;
+      if (awaited.TryReach()) continue;
       missing.push_back(awaited.Name());
       if (first == nullptr) first = &awaited;
     }
     if (missing.empty()) return absl::OkStatus();
-    RETURN_IF_ERROR(explainer.Look(all));
+    RETURN_IF_ERROR(explainer.ExplainIfDue(all));
     if (cancelled()) return absl::CancelledError("stopped while waiting for the servers");
     const auto now = std::chrono::steady_clock::now();
     const std::string list = absl::StrCat("[", absl::StrJoin(missing, ", "), "]");
@@ -120,7 +120,7 @@ absl::Status AwaitServers(const std::vector<NamedChannel>& servers, std::chrono:
     if (now >= say) {
       std::fprintf(stderr, "server not ready, wait 3 sec to retry...\nnot ready endpoints:%s\n", list.c_str());
       std::fflush(stderr);
-      say = now + kSayEvery;
+      say = now + kLogEvery;
     }
     if (first->server.channel->GetState(true) == GRPC_CHANNEL_READY)
       std::this_thread::sleep_for(kSlice);  // somebody else is there

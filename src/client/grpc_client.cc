@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "base/failpoint.h"
 #include "base/printable.h"
+#include "checkpoint/schema_json.h"
 #include "table/accessor/accessor_factory.h"
-#include "table/checkpoint/schema_json.h"
 #include "table/dense_table.h"
 #include "wire/certificate.h"
 #include "wire/packing.h"
@@ -20,10 +20,10 @@ namespace regatta::client {
 namespace {
 
 constexpr std::chrono::milliseconds kBeat(2000);
-constexpr std::chrono::milliseconds kLook(200);
+constexpr std::chrono::milliseconds kPoll(200);
 constexpr std::chrono::milliseconds kInsistRest(20);
 constexpr std::chrono::milliseconds kJoinRest(100);
-constexpr std::chrono::seconds kQuietWait(2), kSayWaitEvery(10);  // to be let into the job
+constexpr std::chrono::seconds kQuietWait(2), kLogWaitEvery(10);  // to be let into the job
 constexpr std::chrono::seconds kFarewell(60);                     // for a server that is away: it would miss us
 constexpr size_t kPushBytes = 16 << 20;                           // of a frame; larger requests are split
 constexpr uint32_t kFrameKeys = wire::kMaxKeysAFrame / 2;
@@ -61,9 +61,9 @@ std::vector<std::vector<Piece>> CutFrames(std::span<const Piece> pieces, std::sp
 }
 
 // Tells that others are waited for, ever more seldom. Who they are the first server knows, and says.
-class MeetingWait {
+class GatherWait {
  public:
-  void Look(const std::string& name) {
+  void LogIfDue(const std::string& name) {
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start_;
     if (waited < next_) return;
     next_ *= 2;
@@ -158,7 +158,7 @@ absl::StatusOr<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const ClientOpti
 absl::Status GrpcClient::Prepare() {
   map_ = {static_cast<int>(options_.servers.size()), static_cast<int>(options_.job.sparse_lanes())};
   options_.job.set_servers(static_cast<uint32_t>(options_.servers.size()));
-  options_.job.set_tables_json(table::ToJson(options_.tables).dump());
+  options_.job.set_tables_json(checkpoint::ToJson(options_.tables).dump());
   for (const table::SparseTableConfig& config : options_.tables.sparse) {
     ASSIGN_OR_RETURN(const auto accessor, table::MakeAccessor(config));
     widths_.push_back({accessor->pull_width(), accessor->push_width()});
@@ -168,7 +168,7 @@ absl::Status GrpcClient::Prepare() {
     control_.push_back({server.dense.front(), wire::MakeChannel(server.dense.front(), options_.credentials.get())});
     stubs_.push_back(ps::ParameterServer::NewStub(control_.back().channel));
     traffic_.push_back(std::make_unique<LaneTraffic>());
-    absences_.push_back(std::make_unique<Absence>(ServerName(static_cast<int>(absences_.size()))));
+    outage_logs_.push_back(std::make_unique<OutageLog>(ServerName(static_cast<int>(outage_logs_.size()))));
   }
   durable_.assign(stubs_.size(), true);
   return absl::OkStatus();
@@ -214,7 +214,7 @@ absl::Status GrpcClient::Join() {
     replies.push_back(std::move(reply));
   }
   job_id_ = replies.front().job_id();
-  TakeStanding(replies);
+  TakeResumePoint(replies);
   return absl::OkStatus();
 }
 
@@ -238,7 +238,7 @@ absl::StatusOr<ps::ConnectReply> GrpcClient::Ask(size_t server, const ps::Connec
           absl::StrFormat("waited %.0f s: %s", options_.wait_timeout.count(), waits_for));
     if (now > say) {
       LOG(INFO) << "waits: " << waits_for;
-      say = now + kSayWaitEvery;
+      say = now + kLogWaitEvery;
     }
     std::this_thread::sleep_for(kJoinRest);
   }
@@ -253,27 +253,27 @@ ps::WorkerId GrpcClient::JoinedWorker() const {
 
 // Lanes that have nothing of the last pass yet have none of its batches. Without dense parameters only sync's steps go
 // down the dense lanes.
-void GrpcClient::TakeStanding(const std::vector<ps::ConnectReply>& replies) {
+void GrpcClient::TakeResumePoint(const std::vector<ps::ConnectReply>& replies) {
   uint64_t pass = 0;
   for (const ps::ConnectReply& reply : replies)
     for (const ps::LaneProgress& lane : reply.lanes()) pass = std::max(pass, lane.pass());
   std::optional<base::DataPosition> common;
   std::optional<uint64_t> step;
   for (const ps::ConnectReply& reply : replies) {
-    if (standing_.before.empty()) standing_.before = base::Printable(reply.before());
+    if (resume_point_.predecessor.empty()) resume_point_.predecessor = base::Printable(reply.before());
     for (int i = 0; i < reply.lanes_size(); ++i) {
       const ps::LaneProgress& lane = reply.lanes(i);
       base::DataPosition position{pass, 0, 0};
       if (lane.pass() == pass) position = {pass, lane.low(), lane.window()};
-      if (i == map_.dense_lane()) standing_.dense.push_back(position);
+      if (i == map_.dense_lane()) resume_point_.dense.push_back(position);
       if (i == map_.dense_lane() && dense_size_ == 0 && options_.job.mode() != "sync") continue;
       common = common.has_value() ? common->Common(position) : position;
       step = std::min(step.value_or(lane.next_step()), lane.next_step());
     }
-    for (const ps::Meeting& met : reply.met()) standing_.met.emplace(met.name(), met.round());
+    for (const ps::Meeting& met : reply.met()) resume_point_.completed.emplace(met.name(), met.round());
   }
-  standing_.position = common.value_or(base::DataPosition{});
-  standing_.step = step.value_or(0);
+  resume_point_.position = common.value_or(base::DataPosition{});
+  resume_point_.step = step.value_or(0);
 }
 
 absl::Status GrpcClient::OpenLanes() {
@@ -290,8 +290,8 @@ absl::Status GrpcClient::OpenLanes() {
       to.index = lane;
       to.server = ServerName(server);
       to.durable = durable_[static_cast<size_t>(server)];
-      if (to.durable) to.patience = options_.wait_timeout;
-      to.absence = absences_[static_cast<size_t>(server)].get();
+      if (to.durable) to.timeout = options_.wait_timeout;
+      to.outage_log = outage_logs_[static_cast<size_t>(server)].get();
       to.cancelled = options_.cancelled;
       ASSIGN_OR_RETURN(auto opened, Lane::Open(to, *traffic_[static_cast<size_t>(server)]));
       lanes_[static_cast<size_t>(server)].push_back(std::move(opened));
@@ -501,16 +501,16 @@ void GrpcClient::BeginPass(const StepTag& tag, const base::DataPosition& learnt,
 void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(MarkOf(ps::LEAVE, tag), call); }
 
 template <typename Attempt>
-grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> patience, const Attempt& attempt) {
+grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> timeout, const Attempt& attempt) {
   const auto start = std::chrono::steady_clock::now();
   while (true) {
     const grpc::Status status = attempt();
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE || !durable_[server] || options_.cancelled() ||
-        waited > patience)
+        waited > timeout)
       return status;
-    absences_[server]->Say(waited, patience);
-    control_[server].channel->WaitForConnected(std::chrono::system_clock::now() + kLook);  // as in Lane::Reconnect
+    outage_logs_[server]->LogIfDue(waited, timeout);
+    control_[server].channel->WaitForConnected(std::chrono::system_clock::now() + kPoll);  // as in Lane::Reconnect
     std::this_thread::sleep_for(kInsistRest);
   }
 }
@@ -518,14 +518,14 @@ grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> pat
 absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string& name, const std::string& payload,
                                                               Reply reply, std::chrono::duration<double> timeout,
                                                               const std::function<bool()>& cancelled,
-                                                              std::optional<uint64_t> round, Brings brings) {
+                                                              std::optional<uint64_t> round, Outcome outcome) {
   ps::GatherRequest request;
   *request.mutable_worker() = JoinedWorker();
   request.set_name(name);
   request.set_payload(payload);
   request.set_wants_all(reply == Reply::kPayloads);
   request.set_timeout(timeout.count());
-  request.set_failed(brings == Brings::kFailure);
+  request.set_failed(outcome == Outcome::kFailure);
   {
     base::MutexLock lock(mu_);
     uint64_t& next = rounds_[name];
@@ -533,7 +533,7 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
     request.set_round(next++);
   }
   ps::GatherReply answer;
-  MeetingWait wait;
+  GatherWait wait;
   const grpc::Status status = Insist(0, options_.wait_timeout, [&] {
     grpc::ClientContext context;
     grpc::Status status;
@@ -542,9 +542,9 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
     call->Finish(&answer, &status, nullptr);
     void* tag = nullptr;
     bool done = false;
-    while (queue.AsyncNext(&tag, &done, std::chrono::system_clock::now() + kLook) == grpc::CompletionQueue::TIMEOUT) {
+    while (queue.AsyncNext(&tag, &done, std::chrono::system_clock::now() + kPoll) == grpc::CompletionQueue::TIMEOUT) {
       if (cancelled()) context.TryCancel();
-      wait.Look(name);
+      wait.LogIfDue(name);
     }
     return status;
   });
@@ -555,12 +555,12 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
   return payloads;
 }
 
-void GrpcClient::SetProgress(const Progress& progress) {
+void GrpcClient::SetProgress(const WorkerProgress& progress) {
   base::MutexLock lock(mu_);
   progress_ = progress;
 }
 
-std::map<int, Progress> GrpcClient::progress() const {
+std::map<int, WorkerProgress> GrpcClient::progress() const {
   base::MutexLock lock(mu_);
   return everybodys_;
 }
@@ -575,7 +575,7 @@ void GrpcClient::Beat() {
   while (true) {
     if (lanes_open_)
       for (const auto& lanes : lanes_)
-        for (const auto& lane : lanes) lane->Look();
+        for (const auto& lane : lanes) lane->ReopenIfSilent();
     ps::HeartbeatRequest request;
     *request.mutable_worker() = options_.worker;
     {

@@ -13,18 +13,18 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "client/absence.h"
 #include "client/await_servers.h"
 #include "client/lane.h"
+#include "client/outage_log.h"
 #include "client/ps_client.h"
+#include "client/resume_point.h"
 #include "client/server_address.h"
-#include "client/standing.h"
 #include "table/table_config.h"
 #include "wire/lanes.h"
 
 namespace regatta::client {
 
-using Progress = ps::WorkerProgress;
+using WorkerProgress = ps::WorkerProgress;
 
 struct ClientOptions {
   std::vector<ServerAddress> servers;
@@ -72,21 +72,21 @@ class GrpcClient final : public PsClient {
   const LaneTraffic& traffic(int server) const { return *traffic_[static_cast<size_t>(server)]; }
   // The save that the servers started from; all zero where there is none.
   const ps::LoadedSave& loaded() const { return loaded_; }
-  // Where this rank stood when it connected; nowhere unless workers come back (JobSpec.on_worker_loss: await).
-  const Standing& standing() const { return standing_; }
+  // Where this rank resumed when it connected; nowhere unless workers come back (JobSpec.on_worker_loss: await).
+  const ResumePoint& resume_point() const { return resume_point_; }
 
   enum class Reply { kNothing, kPayloads };
-  enum class Brings { kResult, kFailure };  // kFailure: the payload is why this worker gives up, and what all hear
-  // Meets the other workers under `name`: everybody's payload by rank (kPayloads), or an empty map.
+  enum class Outcome { kResult, kFailure };  // kFailure: the payload is why this worker gives up, and what all hear
+  // An all-gather under `name`: everybody's payload by rank (kPayloads), or an empty map.
   // DEADLINE_EXCEEDED names who has not come within `timeout` (0 = wait as long as the others live); CANCELLED when
   // `cancelled` says so, which is asked now and then. A name may be used again; without a `round` it is its next one.
   absl::StatusOr<std::map<int, std::string>> Gather(
       const std::string& name, const std::string& payload, Reply reply, std::chrono::duration<double> timeout = {},
       const std::function<bool()>& cancelled = [] { return false; }, std::optional<uint64_t> round = {},
-      Brings brings = Brings::kResult);
+      Outcome outcome = Outcome::kResult);
   // What the heartbeat carries from now on; worker 0 gets that of all workers that are there back.
-  void SetProgress(const Progress& progress);
-  std::map<int, Progress> progress() const;
+  void SetProgress(const WorkerProgress& progress);
+  std::map<int, WorkerProgress> progress() const;
   // Tells the other workers, with the next heartbeats, that the job is to stop; and whether somebody has.
   void AskToStop();
   bool stop_asked() const { return stop_asked_; }
@@ -103,12 +103,12 @@ class GrpcClient final : public PsClient {
   absl::Status Join();
   // What a server answers to Connect, when there is nothing more to wait for.
   absl::StatusOr<ps::ConnectReply> Ask(size_t server, const ps::ConnectRequest& request);
-  void TakeStanding(const std::vector<ps::ConnectReply>& replies);
+  void TakeResumePoint(const std::vector<ps::ConnectReply>& replies);
   ps::WorkerId JoinedWorker() const;
   absl::Status OpenLanes();
   // A unary call to `server`, repeated while a durable one is away. The call sets its own deadline.
   template <typename Attempt>
-  grpc::Status Insist(size_t server, std::chrono::duration<double> patience, const Attempt& attempt);
+  grpc::Status Insist(size_t server, std::chrono::duration<double> timeout, const Attempt& attempt);
   std::string ServerName(int server) const;
   // What is inferred is what was learnt, to the bit.
   ps::Precision PrecisionOf(base::StepKind kind) const {
@@ -129,12 +129,12 @@ class GrpcClient final : public PsClient {
   std::vector<Widths> widths_;
   int64_t dense_size_ = 0;
   ps::LoadedSave loaded_;
-  Standing standing_;
-  std::vector<NamedChannel> control_;               // a server each
-  std::vector<std::unique_ptr<Absence>> absences_;  // the same
-  std::vector<bool> durable_;                       // the same; true before it has said so: it may come back
-  size_t joined_ = 0;                               // servers that have answered Connect
-  uint64_t job_id_ = 0;                             // once all have
+  ResumePoint resume_point_;
+  std::vector<NamedChannel> control_;                    // a server each
+  std::vector<std::unique_ptr<OutageLog>> outage_logs_;  // the same
+  std::vector<bool> durable_;                            // the same; true before it has said so: it may come back
+  size_t joined_ = 0;                                    // servers that have answered Connect
+  uint64_t job_id_ = 0;                                  // once all have
   std::vector<std::unique_ptr<ps::ParameterServer::Stub>> stubs_;
   std::vector<std::unique_ptr<LaneTraffic>> traffic_;      // a server each
   std::vector<std::vector<std::unique_ptr<Lane>>> lanes_;  // [server][lane]
@@ -142,8 +142,8 @@ class GrpcClient final : public PsClient {
 
   mutable base::Mutex mu_;
   base::CondVar wake_;
-  Progress progress_ ABSL_GUARDED_BY(mu_);
-  std::map<int, Progress> everybodys_ ABSL_GUARDED_BY(mu_);
+  WorkerProgress progress_ ABSL_GUARDED_BY(mu_);
+  std::map<int, WorkerProgress> everybodys_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, uint64_t> rounds_ ABSL_GUARDED_BY(mu_);  // of Gather, by name
   bool said_goodbye_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;

@@ -207,10 +207,10 @@ absl::Status Lane::Reconnect(const absl::Status& why) {
     if (!IsConnection(opened) && !absl::IsResourceExhausted(opened) && ++refusals == kRefusals) return opened;
     if (!options_.durable && absl::StrContains(opened.message(), "Connection refused")) return why;
     const std::chrono::duration<double> waited = Clock::now() - start;
-    if (waited > options_.patience)
+    if (waited > options_.timeout)
       return absl::UnavailableError(
           absl::StrFormat("%s; it did not come back within %.0f s", why.message(), waited.count()));
-    options_.absence->Say(waited, options_.patience);
+    options_.outage_log->LogIfDue(waited, options_.timeout);
     if (closing() || options_.cancelled())
       return absl::CancelledError("stopped while waiting for a server to come back");
     // A call on a channel that has failed ends at once, and gRPC connects only while somebody waits.
@@ -274,7 +274,7 @@ absl::Status Lane::TakeReply(grpc::ByteBuffer& buffer) {
 }
 
 // Without write_mu_, which is held by whom the server does not read.
-void Lane::Look() {
+void Lane::ReopenIfSilent() {
   base::MutexLock lock(mu_);
   const auto now = Clock::now();
   if (pending_.empty() || now - pending_.front().sent < kNoAnswer || now - heard_ < kNoAnswer) return;

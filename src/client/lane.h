@@ -15,8 +15,8 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "client/absence.h"
 #include "client/call.h"
+#include "client/outage_log.h"
 #include "metrics/counter.h"
 #include "metrics/histogram.h"
 #include "wire/frame.h"
@@ -40,10 +40,10 @@ struct LaneOptions {
   std::shared_ptr<grpc::Channel> channel;
   ps::WorkerId worker;
   int index = 0;
-  std::string server;                          // what errors call it
-  bool durable = false;                        // a server that was killed may come back with all that it acknowledged
-  std::chrono::duration<double> patience{10};  // with a connection that broke
-  Absence* absence = nullptr;                  // of the server; outlives the lane
+  std::string server;                         // what errors call it
+  bool durable = false;                       // a server that was killed may come back with all that it acknowledged
+  std::chrono::duration<double> timeout{10};  // with a connection that broke
+  OutageLog* outage_log = nullptr;            // of the server; outlives the lane
   std::function<bool()> cancelled = [] { return false; };  // asked while it waits
 };
 
@@ -62,7 +62,7 @@ class Lane {
             Decode decode, Call& call);
   // Opens the stream again where no answer has come for a long time: what the network takes away, nobody misses. Called
   // now and then.
-  void Look();
+  void ReopenIfSilent();
   // Held over the frames of a push, which follow one another.
   base::Mutex& push_order() { return push_order_; }
 

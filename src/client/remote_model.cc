@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "checkpoint/schema_difference.h"
 #include "table/accessor/accessor_factory.h"
-#include "table/checkpoint/schema_difference.h"
 #include "table/dense_table.h"
 #include "table/rule/rule.h"
 #include "table/sparse_table.h"
@@ -25,11 +25,12 @@ std::pair<int, int> LaneOf(const wire::LaneMap& map, int64_t shard) {
 
 }  // namespace
 
-class RemoteModel::Rows final : public table::RowSource {
+class RemoteModel::Rows final : public checkpoint::RowSource {
  public:
-  Rows(GrpcClient& client, uint64_t cut, int table, int row_width, int pull_width, std::vector<uint64_t> shard_rows)
+  Rows(GrpcClient& client, uint64_t snapshot, int table, int row_width, int pull_width,
+       std::vector<uint64_t> shard_rows)
       : client_(client),
-        cut_(cut),
+        snapshot_(snapshot),
         table_(table),
         row_width_(row_width),
         pull_width_(pull_width),
@@ -50,7 +51,7 @@ class RemoteModel::Rows final : public table::RowSource {
     for (uint64_t first = 0; first < shard_rows_[shard]; first += keys.size()) {
       ps::FrameHeader header;
       header.set_verb(ps::READ_ROWS);
-      header.set_cut(cut_);
+      header.set_cut(snapshot_);
       header.set_shard(shard);
       header.set_step(first);
       header.set_count(kRowsARequest);
@@ -76,11 +77,13 @@ class RemoteModel::Rows final : public table::RowSource {
     return absl::OkStatus();
   }
 
-  table::Visits visits() const override { return cut_ == 0 ? table::Visits::kAny : table::Visits::kOne; }
+  checkpoint::Visits visits() const override {
+    return snapshot_ == 0 ? checkpoint::Visits::kAny : checkpoint::Visits::kOne;
+  }
 
  private:
   GrpcClient& client_;
-  const uint64_t cut_;
+  const uint64_t snapshot_;
   const int table_;
   const int row_width_;
   const int pull_width_;
@@ -96,7 +99,7 @@ absl::StatusOr<std::vector<std::vector<uint64_t>>> RemoteModel::ShardRows() {
       const wire::Range shards = client_.lanes().Shards(server, lane);
       ps::FrameHeader header;
       header.set_verb(ps::COUNT_ROWS);
-      header.set_cut(cut_);
+      header.set_cut(snapshot_);
       call.Expect(1);
       client_.lane(server, lane)
           .Send(
@@ -139,7 +142,7 @@ absl::Status RemoteModel::ReadDense() {
     for (size_t array = 0; array < dense_.size(); ++array) {
       ps::FrameHeader header;
       header.set_verb(ps::READ_DENSE);
-      header.set_cut(cut_);
+      header.set_cut(snapshot_);
       header.set_shard(static_cast<uint32_t>(array));
       float* const out = dense_[array].data() + block.begin;
       call.Expect(1);
@@ -156,19 +159,19 @@ absl::Status RemoteModel::ReadDense() {
   return call.Wait();
 }
 
-absl::StatusOr<table::SaveContents> RemoteModel::Contents() {
-  table::SaveContents contents;
+absl::StatusOr<checkpoint::SaveContents> RemoteModel::Contents() {
+  checkpoint::SaveContents contents;
   ASSIGN_OR_RETURN(auto shard_rows, ShardRows());
   rows_.clear();
   for (int t = 0; t < client_.sparse_tables(); ++t) {
     const table::SparseTableConfig& config = client_.tables().sparse[static_cast<size_t>(t)];
     ASSIGN_OR_RETURN(const auto accessor, table::MakeAccessor(config));
-    rows_.push_back(std::make_unique<Rows>(client_, cut_, t, accessor->row_width(), accessor->pull_width(),
+    rows_.push_back(std::make_unique<Rows>(client_, snapshot_, t, accessor->row_width(), accessor->pull_width(),
                                            std::move(shard_rows[static_cast<size_t>(t)])));
     contents.sparse.push_back(rows_.back().get());
   }
   RETURN_IF_ERROR(ReadDense());
-  table::DenseContents& dense = contents.dense.emplace();
+  checkpoint::DenseContents& dense = contents.dense.emplace();
   dense.config = client_.tables().dense;
   dense.updates = dense_updates_;
   for (const std::vector<float>& array : dense_) dense.arrays.push_back(array);
@@ -176,9 +179,9 @@ absl::StatusOr<table::SaveContents> RemoteModel::Contents() {
 }
 
 // Empty tables of the model's configuration stand in for the servers': the differences are those of configurations.
-absl::Status RemoteModel::CheckFits(const table::CheckpointReader& reader, table::LoadKind kind) const {
+absl::Status RemoteModel::CheckFits(const checkpoint::CheckpointReader& reader, checkpoint::LoadKind kind) const {
   std::vector<std::unique_ptr<table::SparseTable>> sparse;
-  table::ModelTables wanted;
+  checkpoint::ModelTables wanted;
   for (const table::SparseTableConfig& config : client_.tables().sparse) {
     ASSIGN_OR_RETURN(auto made, table::SparseTable::Create(config));
     wanted.sparse.push_back(made.get());
@@ -186,15 +189,15 @@ absl::Status RemoteModel::CheckFits(const table::CheckpointReader& reader, table
   }
   ASSIGN_OR_RETURN(const auto dense, table::DenseTable::Create(client_.tables().dense));
   wanted.dense = dense.get();
-  const std::vector<std::string> differences = table::SchemaDifferences(reader.manifest(), wanted, kind);
+  const std::vector<std::string> differences = checkpoint::SchemaDifferences(reader.manifest(), wanted, kind);
   if (differences.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(reader.folder(), " does not fit this model: ", absl::StrJoin(differences, "; ")));
 }
 
-absl::Status RemoteModel::LoadFrom(const table::CheckpointReader& reader, table::LoadKind kind) {
-  if (cut_ != 0) return absl::FailedPreconditionError("a cut of the servers' tables cannot be filled");
-  if (kind != table::LoadKind::kTraining)
+absl::Status RemoteModel::LoadFrom(const checkpoint::CheckpointReader& reader, checkpoint::LoadKind kind) {
+  if (snapshot_ != 0) return absl::FailedPreconditionError("a snapshot of the servers' tables cannot be filled");
+  if (kind != checkpoint::LoadKind::kTraining)
     return absl::UnimplementedError("servers are filled for training; inference loads a save in its own process");
   RETURN_IF_ERROR(CheckFits(reader, kind));
   Call call;
@@ -204,7 +207,7 @@ absl::Status RemoteModel::LoadFrom(const table::CheckpointReader& reader, table:
   return LoadDense(reader);
 }
 
-absl::Status RemoteModel::LoadRows(const table::CheckpointReader& reader) {
+absl::Status RemoteModel::LoadRows(const checkpoint::CheckpointReader& reader) {
   for (size_t t = 0; t < client_.tables().sparse.size(); ++t) {
     const auto& saved = reader.manifest().sparse;
     const auto* found = reader.manifest().FindSparse(client_.tables().sparse[t].name);
@@ -241,7 +244,7 @@ absl::Status RemoteModel::LoadRows(const table::CheckpointReader& reader) {
   return absl::OkStatus();
 }
 
-absl::Status RemoteModel::LoadDense(const table::CheckpointReader& reader) {
+absl::Status RemoteModel::LoadDense(const checkpoint::CheckpointReader& reader) {
   if (!reader.manifest().dense.has_value()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int states, StateCount());
   std::vector<std::vector<float>> arrays(static_cast<size_t>(1 + states),

@@ -6,8 +6,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "cluster/claims.h"
 #include "cluster/network.h"
+#include "cluster/role_hints.h"
 
 namespace regatta::cluster {
 namespace {
@@ -63,11 +63,11 @@ bool MoreThanOne(const Getenv& getenv, const std::string& name) {
 }
 
 // The families whose deciding variable is set, in the order of the table.
-absl::StatusOr<std::vector<Claims>> SetFamilies(const Getenv& getenv) {
-  std::vector<Claims> families;
-  const auto add = [&families](absl::StatusOr<Claims> claims) -> absl::Status {
-    if (claims.ok()) families.push_back(*std::move(claims));
-    return claims.status();
+absl::StatusOr<std::vector<RoleHints>> SetFamilies(const Getenv& getenv) {
+  std::vector<RoleHints> families;
+  const auto add = [&families](absl::StatusOr<RoleHints> hints) -> absl::Status {
+    if (hints.ok()) families.push_back(*std::move(hints));
+    return hints.status();
   };
   if (getenv("TRAINING_ROLE").has_value()) RETURN_IF_ERROR(add(ReadFleet(getenv)));
   if (getenv("PADDLE_TRAINING_ROLE").has_value() || ReadText(getenv, "PADDLE_PSERVER_IPS"))
@@ -81,31 +81,31 @@ absl::StatusOr<std::vector<Claims>> SetFamilies(const Getenv& getenv) {
   return families;
 }
 
-absl::Status Missing(const Claims& claims) {
-  const char* because = claims.role.value == Role::kServer ? "a server" : "a worker";
-  const std::string origin = claims.role.origin.empty() ? claims.servers.origin : claims.role.origin;
+absl::Status Missing(const RoleHints& hints) {
+  const char* because = hints.role.value == Role::kServer ? "a server" : "a worker";
+  const std::string origin = hints.role.origin.empty() ? hints.servers.origin : hints.role.origin;
   return absl::InvalidArgumentError(absl::StrCat(origin, " makes this process ", because,
-                                                 ", which also needs: ", absl::StrJoin(claims.missing, ", "),
-                                                 claims.missing.size() == 1 ? " (not set)" : " (none of them is set)"));
+                                                 ", which also needs: ", absl::StrJoin(hints.missing, ", "),
+                                                 hints.missing.size() == 1 ? " (not set)" : " (none of them is set)"));
 }
 
 std::string OriginOr(const std::string& origin, const char* fallback) { return origin.empty() ? fallback : origin; }
 
 // Index and endpoint of a server whose index is given.
-absl::Status PlaceByIndex(const Claims& claims, ClusterSpec& spec) {
-  const std::vector<Endpoint>& servers = *claims.servers.value;
-  const int index = *claims.server_index.value;
+absl::Status PlaceByIndex(const RoleHints& hints, ClusterSpec& spec) {
+  const std::vector<Endpoint>& servers = *hints.servers.value;
+  const int index = *hints.server_index.value;
   if (index >= static_cast<int>(servers.size())) {
-    return absl::InvalidArgumentError(absl::StrCat(claims.server_index.origin,
-                                                   " is out of range: ", claims.servers.origin, " has ", servers.size(),
+    return absl::InvalidArgumentError(absl::StrCat(hints.server_index.origin,
+                                                   " is out of range: ", hints.servers.origin, " has ", servers.size(),
                                                    " servers, 0 to ", servers.size() - 1));
   }
   const Endpoint& listed = servers[static_cast<size_t>(index)];
-  const Endpoint own{claims.own_host.value.value_or(listed.host), claims.own_port.value.value_or(listed.port)};
+  const Endpoint own{hints.own_host.value.value_or(listed.host), hints.own_port.value.value_or(listed.port)};
   const auto place = std::find(servers.begin(), servers.end(), own);
   if (own.port != listed.port || (place != servers.end() && place - servers.begin() != index)) {
-    return absl::InvalidArgumentError(absl::StrCat(claims.server_index.origin, " is ", listed.ToString(), " in ",
-                                                   claims.servers.origin, ", but this server's address is ",
+    return absl::InvalidArgumentError(absl::StrCat(hints.server_index.origin, " is ", listed.ToString(), " in ",
+                                                   hints.servers.origin, ", but this server's address is ",
                                                    own.ToString(), "; correct one of them"));
   }
   spec.index = index;
@@ -113,44 +113,44 @@ absl::Status PlaceByIndex(const Claims& claims, ClusterSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status PlaceServer(const Claims& claims, ClusterSpec& spec) {
-  if (claims.server_index.value.has_value()) return PlaceByIndex(claims, spec);
-  const std::vector<Endpoint>& servers = *claims.servers.value;
-  const Endpoint own{claims.own_host.value.value_or("127.0.0.1"), *claims.own_port.value};
+absl::Status PlaceServer(const RoleHints& hints, ClusterSpec& spec) {
+  if (hints.server_index.value.has_value()) return PlaceByIndex(hints, spec);
+  const std::vector<Endpoint>& servers = *hints.servers.value;
+  const Endpoint own{hints.own_host.value.value_or("127.0.0.1"), *hints.own_port.value};
   const auto place = std::find(servers.begin(), servers.end(), own);
   if (place == servers.end()) {
-    const char* host_default = claims.family == Family::kFleet ? "POD_IP=127.0.0.1, the default" : "PADDLE_CURRENT_IP";
+    const char* host_default = hints.family == Family::kFleet ? "POD_IP=127.0.0.1, the default" : "PADDLE_CURRENT_IP";
     const char* port_default = "PADDLE_PSERVER_PORT=6174, the default";
     return absl::InvalidArgumentError(
-        absl::StrCat("this server's endpoint ", own.ToString(), " (", OriginOr(claims.own_host.origin, host_default),
-                     ", ", OriginOr(claims.own_port.origin, port_default),
-                     ") is not in the list of servers: ", JoinEndpoints(servers), " (", claims.servers.origin, ")"));
+        absl::StrCat("this server's endpoint ", own.ToString(), " (", OriginOr(hints.own_host.origin, host_default),
+                     ", ", OriginOr(hints.own_port.origin, port_default),
+                     ") is not in the list of servers: ", JoinEndpoints(servers), " (", hints.servers.origin, ")"));
   }
   spec.index = static_cast<int>(place - servers.begin());
   spec.endpoint = own.ToString();
   return absl::OkStatus();
 }
 
-absl::Status PlaceWorker(const Claims& claims, ClusterSpec& spec) {
-  spec.index = *claims.worker_index.value;
+absl::Status PlaceWorker(const RoleHints& hints, ClusterSpec& spec) {
+  spec.index = *hints.worker_index.value;
   if (spec.index < spec.workers) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      OriginOr(claims.worker_index.origin, "the worker's id"), " is out of range: there are ", spec.workers,
-      " workers (", OriginOr(claims.workers.origin, "the default"), "), so want 0 to ", spec.workers - 1));
+  return absl::InvalidArgumentError(
+      absl::StrCat(OriginOr(hints.worker_index.origin, "the worker's id"), " is out of range: there are ", spec.workers,
+                   " workers (", OriginOr(hints.workers.origin, "the default"), "), so want 0 to ", spec.workers - 1));
 }
 
-absl::StatusOr<ClusterSpec> SpecFrom(const Claims& claims) {
-  if (!claims.missing.empty()) return Missing(claims);
+absl::StatusOr<ClusterSpec> SpecFrom(const RoleHints& hints) {
+  if (!hints.missing.empty()) return Missing(hints);
   ClusterSpec spec;
-  spec.family = claims.family;
-  spec.role = *claims.role.value;
-  spec.workers = *claims.workers.value;
-  spec.ports_num = claims.ports_num;
-  spec.ports_num_for_sparse = claims.ports_num_for_sparse;
-  spec.threads = claims.threads;
-  spec.notes = claims.notes;
-  if (claims.servers.value.has_value()) spec.servers = ToStrings(*claims.servers.value);
-  RETURN_IF_ERROR(spec.role == Role::kServer ? PlaceServer(claims, spec) : PlaceWorker(claims, spec));
+  spec.family = hints.family;
+  spec.role = *hints.role.value;
+  spec.workers = *hints.workers.value;
+  spec.ports_num = hints.ports_num;
+  spec.ports_num_for_sparse = hints.ports_num_for_sparse;
+  spec.threads = hints.threads;
+  spec.notes = hints.notes;
+  if (hints.servers.value.has_value()) spec.servers = ToStrings(*hints.servers.value);
+  RETURN_IF_ERROR(spec.role == Role::kServer ? PlaceServer(hints, spec) : PlaceWorker(hints, spec));
   return spec;
 }
 
@@ -176,7 +176,7 @@ absl::StatusOr<bool> ReadSwitch(const Getenv& getenv, const char* name) {
 }  // namespace
 
 absl::StatusOr<ClusterSpec> ReadPlace(const Getenv& getenv) {
-  ASSIGN_OR_RETURN(const std::vector<Claims> families, SetFamilies(getenv));
+  ASSIGN_OR_RETURN(const std::vector<RoleHints> families, SetFamilies(getenv));
   if (families.empty()) return ClusterSpec{};
   for (size_t i = 1; i < families.size(); ++i) RETURN_IF_ERROR(CheckAgreement(families[0], families[i]));
   return SpecFrom(families[0]);
@@ -226,8 +226,8 @@ absl::StatusOr<Access> ReadAccess(const Getenv& getenv, const Access& said) {
 
 absl::StatusOr<std::vector<Endpoint>> ReadServers(const Getenv& getenv) {
   for (const auto read : {ReadFleet, ReadFluid, ReadV2}) {
-    ASSIGN_OR_RETURN(const Claims claims, read(getenv));
-    if (claims.servers.value.has_value()) return *claims.servers.value;
+    ASSIGN_OR_RETURN(const RoleHints hints, read(getenv));
+    if (hints.servers.value.has_value()) return *hints.servers.value;
   }
   return std::vector<Endpoint>{};
 }

@@ -32,22 +32,22 @@ std::shared_ptr<const std::vector<float>> DenseExchange::Latest() {
   return latest_;
 }
 
-DenseExchange::Having DenseExchange::HavingOf(const base::StepGrads& grads) const {
-  if (!resumed_.has_value() || resumed_->pass != grads.pass) return Having::kNone;
+DenseExchange::DenseState DenseExchange::DenseStateOf(const base::StepGrads& grads) const {
+  if (!resumed_.has_value() || resumed_->pass != grads.pass) return DenseState::kNone;
   const uint64_t batch = grads.batches.empty() ? grads.batch : grads.batches.front();
-  size_t having = 0;
-  for (const base::DataPosition& position : resumed_->dense) having += position.Contains(batch) ? 1 : 0;
-  return having == 0 ? Having::kNone : having == resumed_->dense.size() ? Having::kAll : Having::kSome;
+  size_t have = 0;
+  for (const base::DataPosition& position : resumed_->dense) have += position.Contains(batch) ? 1 : 0;
+  return have == 0 ? DenseState::kNone : have == resumed_->dense.size() ? DenseState::kAll : DenseState::kSome;
 }
 
 absl::Status DenseExchange::Add(const base::StepGrads& grads) {
   if (grads.dense.empty()) return absl::OkStatus();
-  switch (HavingOf(grads)) {
-    case Having::kNone:
+  switch (DenseStateOf(grads)) {
+    case DenseState::kNone:
       break;
-    case Having::kAll:
+    case DenseState::kAll:
       return absl::OkStatus();
-    case Having::kSome: {  // alone, so that the servers which have it can tell
+    case DenseState::kSome: {  // alone, so that the servers which have it can tell
       client::Call call;
       client_.PushDense(grads, call);
       return call.Wait();

@@ -42,8 +42,8 @@ class DenseExchange {
  private:
   void Run();
   // Of a step that the worker makes again in the place of one that died: which servers have its dense part.
-  enum class Having : uint8_t { kNone, kSome, kAll };
-  Having HavingOf(const base::StepGrads& grads) const;
+  enum class DenseState : uint8_t { kNone, kSome, kAll };
+  DenseState DenseStateOf(const base::StepGrads& grads) const;
   absl::Status Push(const base::StepGrads& meta);
   absl::Status Fetch(const base::StepGrads& meta);
 

@@ -26,7 +26,7 @@ ToyResult Train(Mode mode, int servers, const std::vector<uint64_t>& steps, int 
   options.worker.sparse_lanes = lanes;
   options.worker.geo_interval = 3;
   options.worker.tables = ToyTables(mode == Mode::kGeo ? "sgd" : "adam");
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
+  RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
     RETURN_IF_ERROR(RunToyPass(*comm, worker.rank(), 0, 0, steps[static_cast<size_t>(worker.rank())], threads));
     RETURN_IF_ERROR(worker.Barrier("trained"));
@@ -56,7 +56,7 @@ ToyResult Accumulate(const std::vector<uint64_t>& steps) {
 ToyResult KeepLedger(ClusterOptions options, uint64_t steps) {
   ToyResult result;
   options.worker.tables = LedgerTables();
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
+  RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
     RETURN_IF_ERROR(RunLedgerPass(*comm, worker.rank(), steps));
     RETURN_IF_ERROR(worker.Barrier("trained"));
@@ -133,7 +133,7 @@ ToyResult TrainAlike(int workers, const std::string& rule, uint64_t steps) {
   options.workers = workers;
   options.worker.mode = Mode::kGeo;
   options.worker.tables = ToyTables(rule);
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
+  RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
     RETURN_IF_ERROR(comm->BeginPass({}));
     for (uint64_t step = 0; step < steps; ++step) {
@@ -204,7 +204,7 @@ TEST(Geo, WorkersThatHaveNoMoreDataAreNotCounted) {
   options.worker.mode = Mode::kGeo;
   options.worker.tables = LedgerTables();
   ToyResult result;
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
+  RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
     const uint64_t steps[] = {10, 4, 0};
     RETURN_IF_ERROR(RunLedgerPass(*comm, worker.rank(), steps[worker.rank()]));

@@ -12,7 +12,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedTables>> EmbeddedTables::Create(const tab
   ASSIGN_OR_RETURN(tables->dense_, table::DenseTable::Create(configs.dense));
   tables->client_ = std::make_unique<client::LocalClient>(tables->sparse(), tables->dense_.get(), nan_policy);
   tables->communicator_ = std::make_unique<comm::Local>(*tables->client_, threads);
-  tables->model_ = std::make_unique<table::LocalModel>(tables->Fillable());
+  tables->model_ = std::make_unique<checkpoint::LocalModel>(tables->Fillable());
   return tables;
 }
 

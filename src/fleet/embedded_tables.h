@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "checkpoint/local_model.h"
 #include "client/local_client.h"
 #include "comm/local.h"
-#include "table/checkpoint/local_model.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 
@@ -24,9 +24,9 @@ class EmbeddedTables {
   // In order of the configurations.
   std::vector<table::SparseTable*> sparse() const;
   table::DenseTable* dense() const { return dense_.get(); }
-  table::ModelTables Fillable() const { return {sparse(), dense_.get()}; }
+  checkpoint::ModelTables Fillable() const { return {sparse(), dense_.get()}; }
   comm::Communicator& communicator() { return *communicator_; }
-  table::ModelStore& model() { return *model_; }
+  checkpoint::ModelStore& model() { return *model_; }
 
   uint64_t rows() const;
 
@@ -35,7 +35,7 @@ class EmbeddedTables {
   std::unique_ptr<table::DenseTable> dense_;
   std::unique_ptr<client::LocalClient> client_;
   std::unique_ptr<comm::Local> communicator_;
-  std::unique_ptr<table::LocalModel> model_;
+  std::unique_ptr<checkpoint::LocalModel> model_;
 };
 
 // Bytes that a row of the table takes with its share of the index.

@@ -6,13 +6,13 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/model_store.h"
+#include "checkpoint/save_list.h"
 #include "cluster/environment.h"
 #include "fleet/embedded_tables.h"
-#include "fleet/worker.h"
+#include "fleet/worker_node.h"
 #include "server/ps_server.h"
-#include "table/checkpoint/checkpoint_writer.h"
-#include "table/checkpoint/model_store.h"
-#include "table/checkpoint/save_list.h"
 
 namespace regatta::fleet {
 namespace {
@@ -34,18 +34,18 @@ void FillPlace(const cluster::ClusterSpec& place, WorkerOptions& options) {
     options.wait_timeout = std::chrono::duration<double>(*place.server_wait_timeout);
 }
 
-absl::Status Save(table::ModelStore& model, const std::string& dir, const table::RunState& run) {
+absl::Status Save(checkpoint::ModelStore& model, const std::string& dir, const checkpoint::RunState& run) {
   const std::filesystem::path parent = std::filesystem::absolute(dir).lexically_normal().parent_path();
   RETURN_IF_ERROR(base::MakeFolders(parent.string()));
-  ASSIGN_OR_RETURN(table::SaveContents contents, model.Contents());
+  ASSIGN_OR_RETURN(checkpoint::SaveContents contents, model.Contents());
   contents.run = run;
-  return table::WriteCheckpoint(dir, contents);
+  return checkpoint::WriteCheckpoint(dir, contents);
 }
 
-absl::Status Load(table::ModelStore& model, const std::string& dir, Fleet::Progress& progress) {
-  ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(dir));
-  ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
-  RETURN_IF_ERROR(model.LoadFrom(reader, table::LoadKind::kTraining));
+absl::Status Load(checkpoint::ModelStore& model, const std::string& dir, Fleet::LoadedState& progress) {
+  ASSIGN_OR_RETURN(const std::string folder, checkpoint::ResolveSave(dir));
+  ASSIGN_OR_RETURN(const checkpoint::CheckpointReader reader, checkpoint::CheckpointReader::Open(folder));
+  RETURN_IF_ERROR(model.LoadFrom(reader, checkpoint::LoadKind::kTraining));
   progress = {reader.manifest().run.FinishedEpochs(), reader.manifest().run.step};
   return absl::OkStatus();
 }
@@ -126,7 +126,7 @@ absl::Status Fleet::InitWorker(const WorkerOptions& options) {
   }
   WorkerOptions placed = options;
   FillPlace(place_, placed);
-  ASSIGN_OR_RETURN(worker_, Worker::Start(placed));
+  ASSIGN_OR_RETURN(worker_, WorkerNode::Start(placed));
   loaded_ = {worker_->loaded_epochs(), worker_->loaded_steps()};
   return absl::OkStatus();
 }
@@ -162,17 +162,17 @@ absl::StatusOr<std::vector<std::string>> Fleet::SplitFiles(const std::vector<std
   return data::SplitFiles(files, place_.index, place_.workers, split);
 }
 
-table::ModelStore& Fleet::model() {
+checkpoint::ModelStore& Fleet::model() {
   CHECK(worker_ != nullptr || embedded_ != nullptr) << "model() comes after InitWorker";
   if (embedded_ != nullptr) return embedded_->model();
   return worker_->model();
 }
 
-absl::Status Fleet::SavePersistables(const std::string& dir, const table::RunState& run) {
+absl::Status Fleet::SavePersistables(const std::string& dir, const checkpoint::RunState& run) {
   RETURN_IF_ERROR(CheckReady("SavePersistables"));
   if (dir.empty()) return absl::InvalidArgumentError("SavePersistables: the folder has no name");
-  RETURN_IF_ERROR(team().AllWell("save_persistables begins", absl::OkStatus()));
-  return team().AllWell("save_persistables", is_first_worker() ? Save(model(), dir, run) : absl::OkStatus());
+  RETURN_IF_ERROR(team().AllOk("save_persistables begins", absl::OkStatus()));
+  return team().AllOk("save_persistables", is_first_worker() ? Save(model(), dir, run) : absl::OkStatus());
 }
 
 absl::Status Fleet::LoadModel(const std::string& dir) {
@@ -180,12 +180,12 @@ absl::Status Fleet::LoadModel(const std::string& dir) {
   if (communicating_)
     return absl::FailedPreconditionError(
         "LoadModel comes before training begins: steps under way and replicas would not know of it");
-  RETURN_IF_ERROR(team().AllWell("load_model begins", absl::OkStatus()));
-  Progress found;
+  RETURN_IF_ERROR(team().AllOk("load_model begins", absl::OkStatus()));
+  LoadedState found;
   const absl::Status mine = is_first_worker() ? Load(model(), dir, found) : absl::OkStatus();
-  RETURN_IF_ERROR(base::Annotate(team().AllWell("load_model", mine), "LoadModel"));
-  ASSIGN_OR_RETURN(found.epochs, team().Most("epochs of load_model", found.epochs));
-  ASSIGN_OR_RETURN(found.steps, team().Most("steps of load_model", found.steps));
+  RETURN_IF_ERROR(base::Annotate(team().AllOk("load_model", mine), "LoadModel"));
+  ASSIGN_OR_RETURN(found.epochs, team().AllReduceMax("epochs of load_model", found.epochs));
+  ASSIGN_OR_RETURN(found.steps, team().AllReduceMax("steps of load_model", found.steps));
   loaded_ = found;
   return absl::OkStatus();
 }

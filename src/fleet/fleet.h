@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "checkpoint/run_state.h"
 #include "cluster/cluster_spec.h"
 #include "cluster/role_maker.h"
 #include "comm/communicator.h"
@@ -42,12 +43,11 @@
 #include "fleet/reduce.h"
 #include "fleet/team.h"
 #include "fleet/worker_options.h"
-#include "table/checkpoint/run_state.h"
 
 namespace regatta::server {
 class PsServer;
 }
-namespace regatta::table {
+namespace regatta::checkpoint {
 class ModelStore;
 }
 
@@ -95,11 +95,11 @@ class Fleet {
   absl::Status InitWorker(const WorkerOptions& options);
   // Where the save had come to that the tables were loaded from, by InitServer or LoadModel: epochs finished, steps
   // made. Zero where they were not. After InitWorker.
-  struct Progress {
+  struct LoadedState {
     uint64_t epochs = 0;
     uint64_t steps = 0;
   };
-  const Progress& loaded() const { return loaded_; }
+  const LoadedState& loaded() const { return loaded_; }
   // The communicator of the mode, for a trainer. `first_step` is where the steps go on. Once, after LoadModel.
   absl::StatusOr<comm::Communicator*> StartCommunicator(uint64_t first_step = 0);
 
@@ -124,7 +124,7 @@ class Fleet {
   // Every worker calls it, between passes; the first one writes all tables, with the optimizers' state, to `dir` on its
   // machine. Afterwards the save is complete and durable, for all of them. `dir` may hold an older save, which is
   // replaced. Loads with any number of servers, or none: InitServer, LoadModel, regatta infer, regatta checkpoint.
-  absl::Status SavePersistables(const std::string& dir, const table::RunState& run = {});
+  absl::Status SavePersistables(const std::string& dir, const checkpoint::RunState& run = {});
   // Every worker calls it, before the communicator starts; the first one reads `dir` and fills the tables, wherever
   // they are.
   absl::Status LoadModel(const std::string& dir);
@@ -137,9 +137,9 @@ class Fleet {
   // What the workers do together; of one before InitWorker.
   Team team() const { return Team(worker_.get()); }
   // The tables, wherever they are. After InitWorker.
-  table::ModelStore& model();
+  checkpoint::ModelStore& model();
   // The connection to the servers. Null alone, and before InitWorker.
-  Worker* worker() const { return worker_.get(); }
+  WorkerNode* worker() const { return worker_.get(); }
   // Null with servers, and before InitWorker.
   EmbeddedTables* embedded() const { return embedded_.get(); }
   // Bytes to and from the servers so far.
@@ -155,9 +155,9 @@ class Fleet {
 
   const cluster::ClusterSpec place_;
   std::unique_ptr<server::PsServer> server_;
-  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<WorkerNode> worker_;
   std::unique_ptr<EmbeddedTables> embedded_;
-  Progress loaded_;
+  LoadedState loaded_;
   bool communicating_ = false;
 };
 

@@ -7,16 +7,16 @@
 #include <cmath>
 #include <limits>
 
+#include "base/testing/test_folder.h"
+#include "checkpoint/checkpoint_reader.h"
 #include "cluster/environment.h"
 #include "fleet/testing/run_fleet.h"
 #include "fleet/testing/toy_model.h"
-#include "table/checkpoint/checkpoint_reader.h"
-#include "table/checkpoint/test_folder.h"
 
 namespace regatta::fleet {
 namespace {
 
-using table::TestFolder;
+using base::TestFolder;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -153,7 +153,7 @@ TEST(Fleet, AloneTheSameCallsDoTheirWorkAtOnce) {
   ASSERT_EQ(fleet->SavePersistables(folder / "new/model", {.epoch = 4, .step = 19}), absl::OkStatus()) << "replaces it";
   fleet->StopWorker();
 
-  const auto reader = table::CheckpointReader::Open(folder / "new/model");
+  const auto reader = checkpoint::CheckpointReader::Open(folder / "new/model");
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_EQ(reader->manifest().run.epoch, 4u);
   const auto other = Alone();
@@ -256,14 +256,14 @@ TEST(Fleet, AJobThatMovesFromServersToServersLearnsTheSameBits) {
 
 TEST(Fleet, WorkersKnowHowFarTheLoadedSaveHadCome) {
   const TestFolder folder;
-  const auto save = [&](const std::string& name, const table::RunState& run) {
+  const auto save = [&](const std::string& name, const checkpoint::RunState& run) {
     const auto fleet = Alone();
     EXPECT_EQ(Joined(*fleet), absl::OkStatus());
     EXPECT_EQ(fleet->loaded().steps, 0u);
     EXPECT_EQ(fleet->SavePersistables(folder / name, run), absl::OkStatus());
   };
-  save("done", {.epoch = 3, .epoch_state = table::EpochState::kFinished, .step = 77});
-  save("other", {.epoch = 3, .epoch_state = table::EpochState::kFinished, .step = 78});
+  save("done", {.epoch = 3, .epoch_state = checkpoint::EpochState::kFinished, .step = 77});
+  save("other", {.epoch = 3, .epoch_state = checkpoint::EpochState::kFinished, .step = 78});
   const auto ask = [&](const FleetJob& job, const std::string& load) {
     return RunFleet(job, [&](Fleet& fleet) -> absl::Status {
       RETURN_IF_ERROR(Joined(fleet));

@@ -22,7 +22,7 @@ ToyResult Train(const CredentialsPtr& credentials) {
   options.worker.mode = Mode::kSync;
   options.worker.tables = ToyTables("adam");
   options.credentials = options.worker.credentials = credentials;
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
+  RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
     RETURN_IF_ERROR(RunToyPass(*comm, worker.rank(), 0, 0, 20, 1));
     RETURN_IF_ERROR(worker.Barrier("trained"));
@@ -59,7 +59,7 @@ absl::Status Start(const Guarded& server, const CredentialsPtr& credentials) {
   options.tables = ToyTables("sgd");
   options.wait_timeout = std::chrono::seconds(60);
   options.credentials = credentials;
-  return Worker::Start(options).status();
+  return WorkerNode::Start(options).status();
 }
 
 // What a worker that should not get in is told, and that it is told at once.
@@ -104,7 +104,7 @@ TEST(GuardedJob, WholeTablesNeedTheAdminsToken) {
   options.worker.tables = ToyTables("sgd");
   options.credentials = options.first_worker = credentials;
   options.worker.credentials = worker_only;
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
+  RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
     RETURN_IF_ERROR(RunToyPass(*comm, worker.rank(), 0, 0, 5, 1));
     RETURN_IF_ERROR(worker.Barrier("trained"));

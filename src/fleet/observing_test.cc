@@ -12,12 +12,12 @@
 namespace regatta::fleet {
 namespace {
 
-constexpr std::chrono::seconds kPatience(30);
+constexpr std::chrono::seconds kTimeout(30);
 
 // Whether `condition` came true in time.
 template <typename Condition>
 bool Await(const Condition& condition) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + kTimeout;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -25,10 +25,10 @@ bool Await(const Condition& condition) {
   return true;
 }
 
-std::vector<server::ServerAnswer> Ask(const Worker& worker) {
+std::vector<server::ServerAnswer> Ask(const WorkerNode& worker) {
   std::vector<std::string> endpoints;
   for (int i = 0; i < worker.servers(); ++i) endpoints.push_back(worker.endpoint(i));
-  return server::AskServers(endpoints, kPatience, nullptr);
+  return server::AskServers(endpoints, kTimeout, nullptr);
 }
 
 TEST(Observing, HeartbeatsBringProgressToTheFirstWorkerAndToEveryServer) {
@@ -36,13 +36,13 @@ TEST(Observing, HeartbeatsBringProgressToTheFirstWorkerAndToEveryServer) {
   options.servers = 2;
   options.workers = 2;
   options.worker.tables = ToyTables("sgd");
-  RunCluster(options, [](Worker& worker) -> absl::Status {
-    client::Progress mine;
+  RunCluster(options, [](WorkerNode& worker) -> absl::Status {
+    client::WorkerProgress mine;
     mine.set_samples(10 * static_cast<uint64_t>(worker.rank() + 1));
     worker.SetProgress(mine);
     if (worker.first()) {
       EXPECT_TRUE(Await([&] {
-        const std::map<int, client::Progress> all = worker.progress();
+        const std::map<int, client::WorkerProgress> all = worker.progress();
         return all.size() == 2 && all.at(0).samples() == 10 && all.at(1).samples() == 20;
       }));
       for (const int server : {0, 1})
@@ -65,7 +65,7 @@ uint64_t MeasuredPushes(Mode mode, uint64_t steps) {
   options.worker.half_async_merge = 4;
   options.worker.tables = ToyTables("sgd");
   std::atomic<uint64_t> measured{0};
-  RunCluster(options, [&](Worker& worker) -> absl::Status {
+  RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     std::atomic<bool> over{false};
     std::thread observer([&] {
       while (!over) {

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "base/random.h"
+#include "base/testing/test_folder.h"
 #include "fleet/testing/toy_model.h"
-#include "fleet/worker.h"
+#include "fleet/worker_node.h"
 #include "server/ps_server.h"
-#include "table/checkpoint/test_folder.h"
 
 namespace regatta::fleet {
 namespace {
@@ -20,9 +20,9 @@ constexpr uint64_t kReturnSteps = 120;
 // What rank's `steps` steps of pass 0 leave to do for `worker`.
 using Pass = std::function<absl::Status(comm::Communicator& comm, int rank, uint64_t step)>;
 
-absl::Status RunPass(Worker& worker, const Pass& pass) {
+absl::Status RunPass(WorkerNode& worker, const Pass& pass) {
   ASSIGN_OR_RETURN(comm::Communicator* const comm, worker.StartCommunicator(0));
-  const base::DataPosition done = worker.standing().position;
+  const base::DataPosition done = worker.resume_point().position;
   base::PassKeys keys;
   keys.first_batch = done.low;
   keys.window = done.window;
@@ -35,7 +35,7 @@ absl::Status RunPass(Worker& worker, const Pass& pass) {
 // Every rank is taken over `deaths` times, at moments that `seed` draws.
 ToyResult Disturb(const WorkerOptions& worker_options, const Pass& pass, int deaths, uint64_t seed) {
   constexpr int kServers = 2, kWorkers = 2;
-  table::TestFolder folder;
+  base::TestFolder folder;
   std::vector<std::unique_ptr<server::PsServer>> servers;
   WorkerOptions options = worker_options;
   options.workers = kWorkers;
@@ -57,16 +57,16 @@ ToyResult Disturb(const WorkerOptions& worker_options, const Pass& pass, int dea
     WorkerOptions mine = options;
     mine.rank = rank;
     base::Rng rng(seed * 100 + static_cast<uint64_t>(rank));
-    ASSIGN_OR_RETURN(std::unique_ptr<Worker> worker, Worker::Start(mine));
+    ASSIGN_OR_RETURN(std::unique_ptr<WorkerNode> worker, WorkerNode::Start(mine));
     for (int life = 0; life < deaths; ++life) {
       absl::Status end;
       std::thread training([&] { end = RunPass(*worker, pass); });
       std::this_thread::sleep_for(std::chrono::microseconds(rng.Below(60'000)));
-      auto next = Worker::Start(mine);
+      auto next = WorkerNode::Start(mine);
       training.join();
       RETURN_IF_ERROR(next.status());
       EXPECT_TRUE(end.ok() || absl::IsFailedPrecondition(end)) << end;
-      EXPECT_TRUE((*next)->standing().returns());
+      EXPECT_TRUE((*next)->resume_point().returns());
       worker = *std::move(next);
     }
     RETURN_IF_ERROR(RunPass(*worker, pass));
@@ -154,7 +154,7 @@ TEST(Return, WithoutALogTheServersRefuseIt) {
   options.servers.push_back({server->endpoints(), {}});
   options.tables = ToyTables("adam");
   options.on_loss = OnLoss::kAwait;
-  const auto worker = Worker::Start(options);
+  const auto worker = WorkerNode::Start(options);
   EXPECT_EQ(worker.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(worker.status().message().find("--data_dir"), std::string::npos) << worker.status();
   server->Stop();
@@ -186,14 +186,14 @@ class KeptServers {
     waiting_.clear();
     return ends_;
   }
-  absl::StatusOr<std::unique_ptr<Worker>> Join(Mode mode = Mode::kAsync) const {
+  absl::StatusOr<std::unique_ptr<WorkerNode>> Join(Mode mode = Mode::kAsync) const {
     WorkerOptions options;
     options.mode = mode;
     options.tables = LedgerTables();
     options.on_loss = OnLoss::kAwait;
     options.wait_timeout = std::chrono::seconds(20);
     for (const auto& server : servers_) options.servers.push_back({server->endpoints(), {}});
-    return Worker::Start(options);
+    return WorkerNode::Start(options);
   }
 
  private:
@@ -215,7 +215,7 @@ void TrainAWhile(const KeptServers& servers, const absl::Status& why) {
 }
 
 TEST(Return, AJobWhoseWorkersGaveUpGoesOnWhenAllAreStartedAgain) {
-  const table::TestFolder folder;
+  const base::TestFolder folder;
   const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};
   {
     KeptServers servers(data_dirs);
@@ -226,19 +226,19 @@ TEST(Return, AJobWhoseWorkersGaveUpGoesOnWhenAllAreStartedAgain) {
     KeptServers servers(data_dirs);
     const auto worker = servers.Join();
     ASSERT_TRUE(worker.ok()) << worker.status();
-    EXPECT_TRUE((*worker)->standing().returns());
-    EXPECT_EQ((*worker)->standing().position.low, 7u);
+    EXPECT_TRUE((*worker)->resume_point().returns());
+    EXPECT_EQ((*worker)->resume_point().position.low, 7u);
     (*worker)->Stop(absl::OkStatus());
     for (const absl::Status& end : servers.Wait()) EXPECT_EQ(end, absl::OkStatus());
   }
   const auto worker = KeptServers(data_dirs).Join();  // it was done: another begins
   ASSERT_TRUE(worker.ok()) << worker.status();
-  EXPECT_FALSE((*worker)->standing().returns());
+  EXPECT_FALSE((*worker)->resume_point().returns());
 }
 
 // A launcher that starts killed servers again tells them since when: they neither begin the job anew nor wait for it.
 TEST(Return, AServerThatIsStartedAgainForAJobThatIsDoneEnds) {
-  const table::TestFolder folder;
+  const base::TestFolder folder;
   const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};
   const auto now = [] {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -264,14 +264,14 @@ TEST(Return, AServerThatIsStartedAgainForAJobThatIsDoneEnds) {
 // The server wrote down that the worker is done, and was killed before it answered. When it comes back everybody is
 // done, and the worker says goodbye once more.
 TEST(Return, AGoodbyeThatWasRecordedAndNotAnsweredIsAnsweredByTheServerThatComesBack) {
-  const table::TestFolder folder;
+  const base::TestFolder folder;
   server::ServerOptions options{.listen = {"127.0.0.1:0"}, .workers = 1, .data_dir = folder.path() + "/0"};
   auto server = server::PsServer::Start(options).value();
   options.listen = server->endpoints();
   WorkerOptions joining;
   joining.tables = LedgerTables();
   joining.servers.push_back({server->endpoints(), {}});
-  auto worker = Worker::Start(joining);
+  auto worker = WorkerNode::Start(joining);
   ASSERT_TRUE(worker.ok()) << worker.status();
   server->job()->roster().Leave(server->job()->roster().members().front().id);
   server.reset();
@@ -286,7 +286,7 @@ TEST(Return, AGoodbyeThatWasRecordedAndNotAnsweredIsAnsweredByTheServerThatComes
 }
 
 TEST(Return, AServerThatKnowsItsPlaceRefusesTheFolderOfAnother) {
-  const table::TestFolder folder;
+  const base::TestFolder folder;
   const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};
   {
     KeptServers servers(data_dirs);
@@ -305,7 +305,7 @@ TEST(Return, AServerThatKnowsItsPlaceRefusesTheFolderOfAnother) {
 
 // What was not exchanged is lost with the worker, and learnt again.
 TEST(Return, GeoGoesOnAfterItsLastExchange) {
-  const table::TestFolder folder;
+  const base::TestFolder folder;
   const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};
   {
     KeptServers servers(data_dirs);
@@ -326,8 +326,8 @@ TEST(Return, GeoGoesOnAfterItsLastExchange) {
   KeptServers servers(data_dirs);
   auto worker = servers.Join(Mode::kGeo);
   ASSERT_TRUE(worker.ok()) << worker.status();
-  EXPECT_TRUE((*worker)->standing().returns());
-  EXPECT_EQ((*worker)->standing().position.low, 30u);
+  EXPECT_TRUE((*worker)->resume_point().returns());
+  EXPECT_EQ((*worker)->resume_point().position.low, 30u);
   ASSERT_EQ(RunPass(**worker, LedgerPass), absl::OkStatus());
   const auto got = ReadToy((*worker)->model());
   ASSERT_TRUE(got.ok()) << got.status();
@@ -338,7 +338,7 @@ TEST(Return, GeoGoesOnAfterItsLastExchange) {
 }
 
 TEST(Return, ServersWhoseFoldersAreNotOfOneJobAreRefused) {
-  const table::TestFolder folder;
+  const base::TestFolder folder;
   const auto dir = [&](const char* name) { return folder.path() + "/" + name; };
   {
     KeptServers servers({dir("a0"), dir("a1")});
@@ -366,11 +366,11 @@ TEST(Return, ServersWhoseFoldersAreNotOfOneJobAreRefused) {
   }
   const auto worker = KeptServers({dir("a0"), dir("a1")}).Join();  // nothing was lost by it
   ASSERT_TRUE(worker.ok()) << worker.status();
-  EXPECT_EQ((*worker)->standing().position.low, 7u);
+  EXPECT_EQ((*worker)->resume_point().position.low, 7u);
 }
 
 TEST(Return, AWorkerIsToldThatItsServerCameBackWithAnotherJob) {
-  const table::TestFolder folder;
+  const base::TestFolder folder;
   {
     KeptServers other({folder / "other"});
     TrainAWhile(other, absl::ResourceExhaustedError("no room"));

@@ -9,16 +9,16 @@
 #include <string>
 
 #include "base/status.h"
-#include "client/standing.h"
+#include "client/resume_point.h"
 
 namespace regatta::fleet {
 
-class Worker;
+class WorkerNode;
 
 class Team {
  public:
   // Null: alone.
-  explicit Team(Worker* worker) : worker_(worker) {}
+  explicit Team(WorkerNode* worker) : worker_(worker) {}
 
   bool alone() const { return worker_ == nullptr; }
   // The first worker keeps the saves and reports for all.
@@ -27,28 +27,29 @@ class Team {
 
   // Everybody's payload under `name`, by rank. ABORTED where the first worker has left the job: nobody would save.
   // Without a round it is the next of the name. Where a payload is an error everybody gets one, the others with the
-  // name of its worker; when the job goes on later, they meet again.
-  absl::StatusOr<std::map<int, std::string>> Share(const std::string& name, const absl::StatusOr<std::string>& payload,
-                                                   std::optional<uint64_t> round = {});
+  // name of its worker; when the job goes on later, they try the round again.
+  absl::StatusOr<std::map<int, std::string>> AllGather(const std::string& name,
+                                                       const absl::StatusOr<std::string>& payload,
+                                                       std::optional<uint64_t> round = {});
   // The first worker's payload, or its error, which names it.
-  absl::StatusOr<std::string> FromChief(const std::string& name, const absl::StatusOr<std::string>& payload,
+  absl::StatusOr<std::string> Broadcast(const std::string& name, const absl::StatusOr<std::string>& payload,
                                         std::optional<uint64_t> round = {});
-  absl::StatusOr<uint64_t> Most(const std::string& name, uint64_t value);
+  absl::StatusOr<uint64_t> AllReduceMax(const std::string& name, uint64_t value);
   // Whether anybody says yes.
   absl::StatusOr<bool> Any(const std::string& name, bool yes);
   // OK when everybody is; otherwise the first error, which names its worker.
-  absl::Status AllWell(const std::string& name, const absl::Status& mine);
+  absl::Status AllOk(const std::string& name, const absl::Status& mine);
 
-  // Whether the meeting was over before this process came: it comes in the place of another one.
-  bool Met(const std::string& name, uint64_t round = 0) const;
+  // Whether the round was over before this process came: it comes in the place of another one.
+  bool Completed(const std::string& name, uint64_t round = 0) const;
   // Where that one stood; null unless there was one.
-  const client::Standing* standing() const;
+  const client::ResumePoint* resume_point() const;
 
   void AskToStop();
   bool stop_asked() const;
 
  private:
-  Worker* const worker_;
+  WorkerNode* const worker_;
 };
 
 }  // namespace regatta::fleet

@@ -1,4 +1,4 @@
-// What a worker brings to its job: its tables, the mode, and how patient it is.
+// What a worker brings to its job: its tables, the mode, and how long it waits.
 // Thread-safety: plain values.
 #pragma once
 

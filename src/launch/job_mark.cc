@@ -94,11 +94,11 @@ std::vector<pid_t> JobMark::Find() const {
   return found;
 }
 
-int JobMark::End(std::chrono::milliseconds patience) const {
+int JobMark::End(std::chrono::milliseconds timeout) const {
   std::vector<pid_t> left = Find();
   const int count = static_cast<int>(left.size());
-  if (patience.count() > 0) SignalAll(left, SIGTERM);
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  if (timeout.count() > 0) SignalAll(left, SIGTERM);
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (!left.empty() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(kPause);
     left = Find();

@@ -29,7 +29,7 @@ class JobMark {
   // Living processes that carry the mark; of other users' processes nothing is known.
   std::vector<pid_t> Find() const;
   // Asks them to end (SIGTERM), waits, and kills what is still there, until nothing is found. The number it found.
-  int End(std::chrono::milliseconds patience) const;
+  int End(std::chrono::milliseconds timeout) const;
 
  private:
   std::string id_;

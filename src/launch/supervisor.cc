@@ -24,9 +24,9 @@ using std::chrono::milliseconds;
 
 constexpr int kLastLines = 20;
 constexpr milliseconds kStreamPeriod(50);
-constexpr milliseconds kKillPatience(10'000);     // a process in an uninterruptible wait dies late
-constexpr milliseconds kLeftoverPatience(2'000);  // what a process left running behind it
-constexpr milliseconds kSettle(3'000);            // for workers that end by themselves when the job is done
+constexpr milliseconds kKillTimeout(10'000);     // a process in an uninterruptible wait dies late
+constexpr milliseconds kLeftoverTimeout(2'000);  // what a process left running behind it
+constexpr milliseconds kSettle(3'000);           // for workers that end by themselves when the job is done
 constexpr size_t kShownProcesses = 32;
 
 std::string Seconds(milliseconds time) { return absl::StrCat(static_cast<double>(time.count()) / 1000, " s"); }
@@ -50,7 +50,7 @@ int Supervisor::Run() {
   absl::StatusOr<SignalInbox> inbox = SignalInbox::Open();
   absl::StatusOr<Guard> guard = Guard::Start(mark_);
   if (!inbox.ok() || !guard.ok()) {
-    Say(std::string(inbox.ok() ? guard.status().message() : inbox.status().message()));
+    Report(std::string(inbox.ok() ? guard.status().message() : inbox.status().message()));
     return 1;
   }
   guard_ = &*guard;
@@ -59,13 +59,13 @@ int Supervisor::Run() {
   if (started.ok()) {
     ShowStart();
   } else {
-    Say(std::string(started.message()));
+    Report(std::string(started.message()));
     Stop(1);
   }
   Watch(*inbox);
   stream_.Drain();
-  if (const int left = mark_.End(std::min(options_.grace, kLeftoverPatience)); left > 0)
-    Say(absl::StrCat("ended ", Count(left, "process"), " that the job had left behind"));
+  if (const int left = mark_.End(std::min(options_.grace, kLeftoverTimeout)); left > 0)
+    Report(absl::StrCat("ended ", Count(left, "process"), " that the job had left behind"));
   return exit_code_;
 }
 
@@ -96,11 +96,11 @@ bool Supervisor::Restart(Child& child, int status) {
   if (child.planned.role == Role::kWorker && !options_.restarts_workers) return false;
   const pid_t before = child.pid;
   if (const absl::Status started = Start(child); !started.ok()) {
-    Say(std::string(started.message()));
+    Report(std::string(started.message()));
     return false;
   }
-  Say(absl::StrCat(child.planned.Name(), " (pid ", before, ") ", DescribeStatus(status), "; started again as pid ",
-                   child.pid, ", restart ", ++restarts_, " of ", options_.max_restarts));
+  Report(absl::StrCat(child.planned.Name(), " (pid ", before, ") ", DescribeStatus(status), "; started again as pid ",
+                      child.pid, ", restart ", ++restarts_, " of ", options_.max_restarts));
   return true;
 }
 
@@ -149,7 +149,7 @@ void Supervisor::ShowStart() const {
     for (const auto& [name, value] : children_.front().planned.environment)
       if (name == "PADDLE_PSERVERS_IP_PORT_LIST" && !value.empty())
         absl::StrAppend(&text, "\n  look at it with: regatta status --servers=", value);
-  Say(text);
+  Report(text);
 }
 
 void Supervisor::Watch(SignalInbox& inbox) {
@@ -189,33 +189,34 @@ void Supervisor::OnExit(Child& child, int status) {
   if (!worker && ExitCodeOf(status) == 0 && !served_.has_value()) served_ = Clock::now();
   if (child.needless) return;
   if (worker && served_.has_value() && options_.restarts_workers && WIFSIGNALED(status) && !expected) {
-    Say(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status),
-                     " when the job was done; it is not started again"));
+    Report(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status),
+                        " when the job was done; it is not started again"));
     return;
   }
   if (expected || ExitCodeOf(status) == 0 || Restart(child, status)) return;
   stream_.Drain();
   const std::string lines = LastLines(child.planned.log, kLastLines, "  | ");
-  Say(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status), WhyNotAgain(child, status),
-                   lines.empty() ? absl::StrCat("; its log ", child.planned.log, " is empty")
-                                 : absl::StrCat("; the last lines of ", child.planned.log, ":\n", lines)));
+  Report(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status),
+                      WhyNotAgain(child, status),
+                      lines.empty() ? absl::StrCat("; its log ", child.planned.log, " is empty")
+                                    : absl::StrCat("; the last lines of ", child.planned.log, ":\n", lines)));
   if (DoneWithout(child, status)) {
-    Say(absl::StrCat("the job goes on without ", child.planned.Name(), " (", options_.worker_loss.why, ")"));
+    Report(absl::StrCat("the job goes on without ", child.planned.Name(), " (", options_.worker_loss.why, ")"));
     return;
   }
-  if (Running() > 0) Say(absl::StrCat("ending ", NamesOfRunning()));
+  if (Running() > 0) Report(absl::StrCat("ending ", NamesOfRunning()));
   Stop(ExitCodeOf(status));
 }
 
 void Supervisor::OnSignal(int number) {
   const bool again = stage_ != Stage::kRunning && stage_ != Stage::kServersFinish;
   if (again) {
-    Say(absl::StrCat("killing ", NamesOfRunning()));
+    Report(absl::StrCat("killing ", NamesOfRunning()));
     Enter(Stage::kKilling);
     return;
   }
-  Say(absl::StrCat("stopping ", NamesOfRunning(), "; they have ", Seconds(options_.grace),
-                   " to save and end. Once more to kill them at once"));
+  Report(absl::StrCat("stopping ", NamesOfRunning(), "; they have ", Seconds(options_.grace),
+                      " to save and end. Once more to kill them at once"));
   Stop(128 + number);
 }
 
@@ -228,8 +229,8 @@ void Supervisor::EndNeedless() {
   if (!served_.has_value() || Clock::now() - *served_ < kSettle) return;
   for (Child& child : children_) {
     if (!child.running || !child.again || child.needless || child.planned.role != Role::kWorker) continue;
-    Say(absl::StrCat("the job is done; ending ", child.planned.Name(), " (pid ", child.pid,
-                     "), which was started again for it"));
+    Report(absl::StrCat("the job is done; ending ", child.planned.Name(), " (pid ", child.pid,
+                        "), which was started again for it"));
     child.needless = true;
     SignalGroup(child.pid, SIGTERM);
   }
@@ -242,19 +243,19 @@ void Supervisor::Advance() {
   if (stage_ == Stage::kRunning && workers == 0 && workers_here_ == WorkersHere::kAll) {
     Enter(Stage::kServersFinish);
   } else if (stage_ == Stage::kServersFinish && late) {
-    Say(absl::StrCat("the workers ended well ", Seconds(options_.grace), " ago; ending ", NamesOfRunning()));
+    Report(absl::StrCat("the workers ended well ", Seconds(options_.grace), " ago; ending ", NamesOfRunning()));
     Enter(Stage::kEndingServers);
   } else if ((stage_ == Stage::kEndingWorkers || stage_ == Stage::kKillingWorkers) && workers == 0) {
     Enter(Stage::kEndingServers);
   } else if ((stage_ == Stage::kEndingWorkers || stage_ == Stage::kEndingServers) && late) {
     const bool servers = stage_ == Stage::kEndingServers;
-    Say(absl::StrCat("killing ", NamesOfRunning(servers ? Role::kServer : Role::kWorker), ", not ended in ",
-                     Seconds(options_.grace)));
+    Report(absl::StrCat("killing ", NamesOfRunning(servers ? Role::kServer : Role::kWorker), ", not ended in ",
+                        Seconds(options_.grace)));
     Enter(servers ? Stage::kKilling : Stage::kKillingWorkers);
   } else if (stage_ == Stage::kKillingWorkers && late) {
     Enter(Stage::kKilling);
   } else if (stage_ == Stage::kKilling && late) {
-    Say(absl::StrCat("gave up waiting for ", NamesOfRunning(), ", which SIGKILL does not end"));
+    Report(absl::StrCat("gave up waiting for ", NamesOfRunning(), ", which SIGKILL does not end"));
     Enter(Stage::kGivenUp);
   }
 }
@@ -262,7 +263,7 @@ void Supervisor::Advance() {
 void Supervisor::Enter(Stage stage) {
   const bool killing = stage == Stage::kKilling || stage == Stage::kKillingWorkers;
   stage_ = stage;
-  deadline_ = Clock::now() + (killing ? kKillPatience : options_.grace);
+  deadline_ = Clock::now() + (killing ? kKillTimeout : options_.grace);
   if (stage == Stage::kEndingWorkers) Signal(Role::kWorker, SIGTERM);
   if (stage == Stage::kEndingServers) Signal(Role::kServer, SIGTERM);
   if (killing) Signal(Role::kWorker, SIGKILL);
@@ -292,7 +293,7 @@ std::string Supervisor::NamesOfRunning(std::optional<Role> role) const {
   return names.empty() ? "what is left" : absl::StrJoin(names, ", ");
 }
 
-void Supervisor::Say(const std::string& message) const {
+void Supervisor::Report(const std::string& message) const {
   std::fprintf(stderr, "%s: %s%s", options_.program.c_str(), message.c_str(),
                !message.empty() && message.back() == '\n' ? "" : "\n");
 }

@@ -94,7 +94,7 @@ class Supervisor {
   void Signal(cluster::Role role, int number);
   // Of one role or of all: for messages.
   std::string NamesOfRunning(std::optional<cluster::Role> role = std::nullopt) const;
-  void Say(const std::string& message) const;
+  void Report(const std::string& message) const;
 
   // constant after construction
   const SupervisorOptions options_;

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMaxRequestBytes = 8192;
 constexpr size_t kMaxConnections = 64;  // one more takes the place of the oldest
 constexpr size_t kAcceptedAtOnce = 16;  // before they are looked at: none of them is closed for another of them
-constexpr std::chrono::seconds kPatience(5);
+constexpr std::chrono::seconds kTimeout(5);
 
 std::string Response(const char* status, std::string_view type, std::string_view body) {
   return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", base::View(type), "\r\nContent-Length: ", body.size(),
@@ -61,7 +61,7 @@ struct Exporter::Connection {
   Connection& operator=(const Connection&) = delete;
 
   const int fd;
-  const Clock::time_point end = Clock::now() + kPatience;
+  const Clock::time_point end = Clock::now() + kTimeout;
   std::string in;
   std::string out;  // not empty: the answer, `sent` bytes of which are gone
   size_t sent = 0;

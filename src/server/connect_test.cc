@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/testing/test_folder.h"
 #include "server/ps_service.h"
 #include "server/testing/golden_job.h"
-#include "table/checkpoint/test_folder.h"
 
 namespace regatta::server {
 namespace {
@@ -47,7 +47,7 @@ class ConnectTest : public testing::Test {
     if (service_ != nullptr) service_->Finish(JobEnd::kKept);
   }
 
-  table::TestFolder folder_;
+  base::TestFolder folder_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<PsService> service_;
 };

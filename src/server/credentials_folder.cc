@@ -93,7 +93,7 @@ absl::Status CheckReplaceable(const std::string& folder) {
 }
 
 // Puts `fresh` where the user wants it.
-absl::Status Place(const std::string& fresh, const std::string& folder, bool overwrite) {
+absl::Status MoveIntoPlace(const std::string& fresh, const std::string& folder, bool overwrite) {
   if (!overwrite) {
     RETURN_IF_ERROR(base::Failpoint("file.rename"));
     if (renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, folder.c_str(), RENAME_NOREPLACE) != 0)
@@ -137,7 +137,7 @@ absl::Status MakeCredentials(const cluster::CredentialsArgs& args) {
   std::string fresh = absl::StrCat(folder, ".new.XXXXXX");
   if (mkdtemp(fresh.data()) == nullptr) return base::ErrnoStatus("cannot create", fresh);  // mode 0700
   absl::Status status = Fill(fresh, args);
-  if (status.ok()) status = Place(fresh, folder, exists);
+  if (status.ok()) status = MoveIntoPlace(fresh, folder, exists);
   if (!status.ok()) base::RemoveTree(fresh).IgnoreError();
   return status;
 }

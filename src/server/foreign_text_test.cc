@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "base/mutex.h"
+#include "checkpoint/schema_json.h"
 #include "server/ps_server.h"
 #include "server/status_query.h"
 #include "server/status_text.h"
-#include "table/checkpoint/schema_json.h"
 #include "wire/ps.grpc.pb.h"
 #include "wire/transport.h"
 
@@ -72,7 +72,7 @@ class ForeignTextTest : public testing::Test {
     table::ModelConfig tables;
     tables.sparse.emplace_back().name = "t";
     tables.sparse.back().dim = 3;
-    job.set_tables_json(table::ToJson(tables).dump());
+    job.set_tables_json(checkpoint::ToJson(tables).dump());
     return request;
   }
   absl::Status Connect(const ps::ConnectRequest& request) {

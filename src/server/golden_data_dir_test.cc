@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/testing/test_folder.h"
 #include "server/testing/golden_job.h"
 #include "server/testing/lasting_job.h"
-#include "table/checkpoint/test_folder.h"
 
 namespace regatta::server {
 namespace {
@@ -38,7 +38,7 @@ class GoldenTest : public testing::TestWithParam<std::string> {
     EXPECT_EQ(GoldenText(**opened.job), Expected("continued.txt"));
   }
 
-  table::TestFolder folder_;
+  base::TestFolder folder_;
 };
 
 TEST_P(GoldenTest, GoesOnFromCheckpointAndLog) { ExpectGoesOn(); }

@@ -21,7 +21,7 @@ ps::JournalEntry MemberEntry(const Identity& id, MemberState state) {
   return entry;
 }
 
-ps::JournalEntry MeetingEntry(const std::string& name, uint64_t round, const Rendezvous::Payloads& payloads) {
+ps::JournalEntry GatherEntry(const std::string& name, uint64_t round, const Rendezvous::Payloads& payloads) {
   ps::JournalEntry entry;
   ps::Meeting& met = *entry.mutable_met();
   met.set_name(name);
@@ -41,8 +41,8 @@ HostedJob::HostedJob(const JobSpec& spec, std::unique_ptr<TableShare> tables)
       roster_(spec.workers, spec.loss_policy, spec.worker_wait),
       rendezvous_(roster_),
       traffic_(spec.lanes.lanes()),
-      seats_(static_cast<size_t>(spec.workers) * static_cast<size_t>(spec.lanes.lanes())),
-      cut_(tables_->view(), gate_, cut_turn_) {
+      worker_lanes_(static_cast<size_t>(spec.workers) * static_cast<size_t>(spec.lanes.lanes())),
+      snapshot_(tables_->view(), gate_, snapshot_lock_) {
   for (int rank = 0; rank < spec_.workers; ++rank)
     push_memory_.push_back(std::make_shared<PushMemory>(rank, PushMemory::kDefaultLimit));
 }
@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec
           job->roster_, [job = job.get()](const SyncStage::Sum& sum) { return job->Apply(sum); }, std::move(capture)));
     }
     job->roster_.Listen([job = job.get()] {
-      for (const auto& stage : job->stages_) stage->Look();
+      for (const auto& stage : job->stages_) stage->CompleteSteps();
     });
   }
   if (spec.mode == Mode::kGeo)
@@ -110,7 +110,7 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
   }
   for (const Member& member : roster_.members())
     if (member.state != MemberState::kAwaited) Fence(member.id);
-  for (const auto& stage : stages_) stage->Look();
+  for (const auto& stage : stages_) stage->CompleteSteps();
   return absl::OkStatus();
 }
 
@@ -120,19 +120,19 @@ absl::StatusOr<std::string> HostedJob::Admit(const Identity& worker) {
       return absl::FailedPreconditionError(
           absl::StrCat("worker ", worker.rank,
                        " was done, and the job has gone on without it: start the job again from its last save"));
-  ASSIGN_OR_RETURN(std::string before, roster_.Join(worker));
+  ASSIGN_OR_RETURN(std::string predecessor, roster_.Join(worker));
   Fence(worker);
-  if (before.empty()) return before;
+  if (predecessor.empty()) return predecessor;
   rendezvous_.Forget(worker.rank);
   base::MutexLock lock(push_memory_mu_);
   push_memory_[static_cast<size_t>(worker.rank)] = std::make_shared<PushMemory>(worker.rank, push_memory_limit_);
-  return before;
+  return predecessor;
 }
 
-// Whoever holds a seat finishes the request that it is at.
+// Whoever holds a worker's lane finishes the request that it is at.
 void HostedJob::Fence(const Identity& worker) {
   for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) {
-    LaneSeat& place = seat(worker.rank, lane);
+    WorkerLane& place = worker_lane(worker.rank, lane);
     base::MutexLock lock(place.mu);
     place.owner = worker.incarnation;
   }
@@ -161,7 +161,7 @@ void HostedJob::DropHeldPushes(std::chrono::duration<double> age) {
   const auto now = std::chrono::steady_clock::now();
   for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) {
     for (int rank = 0; rank < spec_.workers; ++rank) {
-      LaneSeat& place = seat(rank, lane);
+      WorkerLane& place = worker_lane(rank, lane);
       base::MutexLock lock(place.mu);
       if (place.open == 0 || now - place.held_since < age) continue;
       LOG(WARNING) << "a push of worker " << rank << " on lane " << lane << " has waited for its last frame for over "
@@ -180,7 +180,7 @@ ps::ServerState HostedJob::State() {
     kept.set_cut(journal_->LastLogged(lane));
     uint64_t needed = kept.cut() + 1;  // the first record that the tables do not show
     for (int rank = 0; rank < spec_.workers; ++rank) {
-      LaneSeat& place = seat(rank, lane);
+      WorkerLane& place = worker_lane(rank, lane);
       base::MutexLock lock(place.mu);
       if (place.open != 0) needed = std::min(needed, place.open);  // of a first request, too
       if (place.incarnation == 0) continue;
@@ -217,7 +217,7 @@ absl::Status HostedJob::Restore(const ps::ServerState& state) {
     const ps::LaneState& kept = state.lanes(lane);
     for (const ps::SeatState& taken : kept.seats()) {
       if (taken.rank() >= static_cast<uint32_t>(spec_.workers)) continue;
-      LaneSeat& place = seat(static_cast<int>(taken.rank()), lane);
+      WorkerLane& place = worker_lane(static_cast<int>(taken.rank()), lane);
       base::MutexLock lock(place.mu);
       place.Note(taken.incarnation(), taken.done());
       place.learnt = {taken.learnt().pass(), taken.learnt().low(), taken.learnt().window()};
@@ -280,12 +280,12 @@ void HostedJob::RecordIn(Journal& journal) {
   roster_.RecordWith(
       [&journal](const Identity& id, MemberState state) { return journal.Write(MemberEntry(id, state)); });
   rendezvous_.RecordWith([&journal](const std::string& name, uint64_t round, const Rendezvous::Payloads& payloads) {
-    return journal.Write(MeetingEntry(name, round, payloads));
+    return journal.Write(GatherEntry(name, round, payloads));
   });
 }
 
-// Meetings end, and workers come and go, before and after it is written; it is forced to the disk meanwhile.
-absl::StatusOr<uint64_t> HostedJob::Retell() {
+// Rounds end, and workers come and go, before and after it is written; it is forced to the disk meanwhile.
+absl::StatusOr<uint64_t> HostedJob::CompactJobLog() {
   uint64_t bytes = 0;
   RETURN_IF_ERROR(rendezvous_.Hold([&](const Rendezvous::Over& over) {
     return roster_.Hold([&](const std::vector<Member>& members) -> absl::Status {
@@ -294,14 +294,14 @@ absl::StatusOr<uint64_t> HostedJob::Retell() {
         if (member.state == MemberState::kAwaited) continue;
         const bool away = member.state == MemberState::kAway;  // as the records have it, it is here
         known.push_back(MemberEntry(member.id, away ? MemberState::kHere : member.state));
-        known.back().set_before(member.before);
+        known.back().set_before(member.predecessor);
       }
-      for (const auto& [key, payloads] : over) known.push_back(MeetingEntry(key.first, key.second, *payloads));
-      ASSIGN_OR_RETURN(bytes, journal_->Retell(known));
+      for (const auto& [key, payloads] : over) known.push_back(GatherEntry(key.first, key.second, *payloads));
+      ASSIGN_OR_RETURN(bytes, journal_->CompactJobLog(known));
       return absl::OkStatus();
     });
   }));
-  RETURN_IF_ERROR(journal_->DropRetold());
+  RETURN_IF_ERROR(journal_->DropBeforeCompaction());
   return bytes;
 }
 

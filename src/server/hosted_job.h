@@ -9,19 +9,19 @@
 
 #include "base/status.h"
 #include "metrics/rate.h"
-#include "server/cut_turn.h"
-#include "server/gate.h"
 #include "server/geo_rounds.h"
-#include "server/hosted_cut.h"
+#include "server/hosted_snapshot.h"
 #include "server/job_spec.h"
 #include "server/journal.h"
-#include "server/lane_seat.h"
 #include "server/push_memory.h"
 #include "server/rendezvous.h"
 #include "server/roster.h"
+#include "server/snapshot_lock.h"
 #include "server/sync_stage.h"
 #include "server/table_share.h"
 #include "server/traffic.h"
+#include "server/worker_lane.h"
+#include "server/write_gate.h"
 
 namespace regatta::server {
 
@@ -41,11 +41,11 @@ class HostedJob {
   Rendezvous& rendezvous() { return rendezvous_; }
   Traffic& traffic() { return traffic_; }
   const Traffic& traffic() const { return traffic_; }
-  // Of keys pulled and pushed; whoever watches over the job calls Sample now and then, and LookAtCut.
+  // Of keys pulled and pushed; whoever watches over the job calls Sample now and then, and ReleaseAbandonedSnapshot.
   double keys_per_second() const { return keys_.PerSecond(); }
   void Sample() { keys_.Update(traffic_.keys_pulled.value() + traffic_.keys_pushed.value()); }
-  void LookAtCut() {
-    if (cut_.begun()) cut_.Look(roster_.Expected(cut_.reader()));
+  void ReleaseAbandonedSnapshot() {
+    if (snapshot_.begun()) snapshot_.ReleaseIfAbandoned(roster_.Expected(snapshot_.reader()));
   }
 
   int sparse_tables() const { return tables_->sparse_tables(); }
@@ -66,8 +66,9 @@ class HostedJob {
   bool returns() const { return spec_.loss_policy == LossPolicy::kAwait; }
   // A worker joins: what another process of its rank still sends is refused from then on. Where that one ran, or "".
   absl::StatusOr<std::string> Admit(const Identity& worker);
-  LaneSeat& seat(int rank, int lane) {
-    return seats_[static_cast<size_t>(rank) * static_cast<size_t>(spec_.lanes.lanes()) + static_cast<size_t>(lane)];
+  WorkerLane& worker_lane(int rank, int lane) {
+    return worker_lanes_[static_cast<size_t>(rank) * static_cast<size_t>(spec_.lanes.lanes()) +
+                         static_cast<size_t>(lane)];
   }
   // What pushes of the rank's process may hold here. A process that takes its place has another.
   std::shared_ptr<PushMemory> push_memory(int rank) const;
@@ -75,25 +76,25 @@ class HostedJob {
   void LimitPushMemory(uint64_t bytes);
 
   // Whoever changes tables passes it.
-  Gate& gate() { return gate_; }
-  // Whoever begins a cut of the tables holds it until the cut has ended.
-  CutTurn& cut_turn() { return cut_turn_; }
-  // The cut that a checkpoint of the whole job reads.
-  HostedCut& cut() { return cut_; }
+  WriteGate& gate() { return gate_; }
+  // Whoever begins a snapshot of the tables holds it until the snapshot has ended.
+  SnapshotLock& snapshot_lock() { return snapshot_lock_; }
+  // The snapshot that a checkpoint of the whole job reads.
+  HostedSnapshot& snapshot() { return snapshot_; }
   // A request that is about to change the tables of a lane: afterwards it is as safe as the job asks for. Its record in
   // the log; 0 where there is none.
   absl::StatusOr<uint64_t> Log(int lane, const Identity& worker, const grpc::ByteBuffer& request) {
     if (journal_ == nullptr) return 0;
     return journal_->Log(lane, worker, request);
   }
-  // The journal tells all that is known of the job again, in so many bytes, and gives up what it told before. Durable
+  // Writes all that is known of the job to the journal anew, in so many bytes, and drops what was there before. Durable
   // jobs only.
-  absl::StatusOr<uint64_t> Retell();
+  absl::StatusOr<uint64_t> CompactJobLog();
   // Pushes that have waited so long for their last frame, while the gate is closed. Their workers send them again.
   void DropHeldPushes(std::chrono::duration<double> age);
   // What belongs to a checkpoint of the tables, while the gate is closed. Durable jobs only.
   ps::ServerState State();
-  table::ModelTables tables() const { return tables_->view(); }
+  checkpoint::ModelTables tables() const { return tables_->view(); }
   const ServerPlace& place() const { return tables_->place(); }
   // Nobody will come back to the job.
   void End();
@@ -120,13 +121,13 @@ class HostedJob {
   metrics::Rate keys_;
   std::vector<std::unique_ptr<SyncStage>> stages_;  // a lane each, in sync
   std::vector<std::unique_ptr<GeoRounds>> rounds_;  // a lane each, in geo
-  std::vector<LaneSeat> seats_;                     // [rank][lane]
+  std::vector<WorkerLane> worker_lanes_;            // [rank][lane]
   mutable base::Mutex push_memory_mu_;
   uint64_t push_memory_limit_ ABSL_GUARDED_BY(push_memory_mu_) = PushMemory::kDefaultLimit;
   std::vector<std::shared_ptr<PushMemory>> push_memory_ ABSL_GUARDED_BY(push_memory_mu_);  // by rank
-  Gate gate_;
-  CutTurn cut_turn_;
-  HostedCut cut_;
+  WriteGate gate_;
+  SnapshotLock snapshot_lock_;
+  HostedSnapshot snapshot_;
   Journal* journal_ = nullptr;
 };
 

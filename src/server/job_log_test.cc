@@ -1,5 +1,5 @@
-// The log in which a server keeps who takes part in its job and where workers have met: it stays short, and whoever
-// comes back knows what was known, wherever it was killed.
+// The log in which a server keeps who takes part in its job and the rounds of workers that are over: it stays short,
+// and whoever comes back knows what was known, wherever it was killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "base/failpoint.h"
-#include "server/keeper.h"
+#include "base/testing/test_folder.h"
+#include "server/log_compactor.h"
 #include "server/testing/lasting_job.h"
-#include "table/checkpoint/test_folder.h"
 
 namespace regatta::server {
 namespace {
@@ -42,7 +42,7 @@ class Life {
   HostedJob& job() { return **opened_.job; }
   Journal& journal() { return *opened_.journal; }
 
-  // What is known of meetings, in the order in which it is given up.
+  // What is known of rounds, in the order in which it is given up.
   using Known = std::vector<std::pair<Rendezvous::RoundKey, Rendezvous::Payloads>>;
   Known known() {
     Known known;
@@ -55,9 +55,10 @@ class Life {
                     .ok());
     return known;
   }
-  // The only worker that is expected meets itself.
-  void Meet(const std::string& name, uint64_t round, const std::string& payload) {
-    EXPECT_EQ(job().rendezvous().Meet(LogWorker(0), name, round, payload, {}, NeverEnds).status(), absl::OkStatus());
+  // A round of the only worker that is expected.
+  void AllGather(const std::string& name, uint64_t round, const std::string& payload) {
+    EXPECT_EQ(job().rendezvous().AllGather(LogWorker(0), name, round, payload, {}, NeverEnds).status(),
+              absl::OkStatus());
   }
 
  private:
@@ -78,8 +79,8 @@ uint64_t BytesOf(const std::vector<std::string>& paths) {
   return bytes;
 }
 
-// A job of three lives: worker 0 meets, worker 1 is done, the place of worker 2 was taken and left. Where it was at
-// last; returns what is known.
+// A job of three lives: worker 0 takes part in rounds, worker 1 is done, the place of worker 2 was taken and left.
+// Where it was at last; returns what is known.
 Life::Known Prepare(const std::string& folder, std::string* term) {
   Life::Known known;
   for (uint64_t life = 0; life < 3; ++life) {
@@ -94,8 +95,9 @@ Life::Known Prepare(const std::string& folder, std::string* term) {
       server.job().roster().Leave({2, 8, ""});
     }
     if (life == 0) continue;
-    for (uint64_t i = 0; i < 40; ++i) server.Meet(absl::StrCat("once ", life, " ", i), 0, absl::StrCat("o", i));
-    for (uint64_t i = 0; i < 20; ++i) server.Meet("often", 20 * (life - 1) + i, absl::StrCat("often ", life, " ", i));
+    for (uint64_t i = 0; i < 40; ++i) server.AllGather(absl::StrCat("once ", life, " ", i), 0, absl::StrCat("o", i));
+    for (uint64_t i = 0; i < 20; ++i)
+      server.AllGather("often", 20 * (life - 1) + i, absl::StrCat("often ", life, " ", i));
     known = server.known();
     *term = server.journal().folder();
   }
@@ -106,31 +108,31 @@ Life::Known Prepare(const std::string& folder, std::string* term) {
 void ExpectAsBefore(Life& life, const Life::Known& known) {
   EXPECT_EQ(life.known(), known);
   for (const auto& [key, payloads] : known) {
-    const auto again = life.job().rendezvous().Meet(LogWorker(0), key.first, key.second, "other", {}, NeverEnds);
+    const auto again = life.job().rendezvous().AllGather(LogWorker(0), key.first, key.second, "other", {}, NeverEnds);
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(**again, payloads) << key.first << ", round " << key.second;
   }
   EXPECT_TRUE(life.job().roster().Expected(0));
   EXPECT_FALSE(life.job().roster().Expected(1));
   EXPECT_EQ(life.job().roster().members()[2].state, MemberState::kDone);
-  EXPECT_EQ(life.job().roster().members()[2].before, "process 2");
+  EXPECT_EQ(life.job().roster().members()[2].predecessor, "process 2");
   EXPECT_EQ(life.job().roster().Check({0, 7, ""}), absl::OkStatus());
 }
 
-TEST(JobLog, ToldAgainItIsShortAndWhoeverComesBackKnowsTheSame) {
-  table::TestFolder folder;
+TEST(JobLog, CompactedItIsShortAndWhoeverComesBackKnowsTheSame) {
+  base::TestFolder folder;
   std::string term;
   Life::Known known = Prepare(folder.path(), &term);
   const uint64_t before = BytesOf(JobSegments(term));
   for (int round = 0; round < 3; ++round) {
     Life life(folder.path(), 3);
     ExpectAsBefore(life, known);
-    ASSERT_EQ(life.job().Retell().status(), absl::OkStatus());
+    ASSERT_EQ(life.job().CompactJobLog().status(), absl::OkStatus());
     EXPECT_EQ(JobSegments(life.journal().folder()).size(), 1u);
     EXPECT_LT(life.journal().job_bytes(), before);
     ExpectAsBefore(life, known);
-    life.Meet("often", 40 + static_cast<uint64_t>(round), "later");
-    life.Meet(absl::StrCat("later ", round), 0, "later");
+    life.AllGather("often", 40 + static_cast<uint64_t>(round), "later");
+    life.AllGather(absl::StrCat("later ", round), 0, "later");
     known = life.known();
   }
   Life life(folder.path(), 3);
@@ -138,21 +140,21 @@ TEST(JobLog, ToldAgainItIsShortAndWhoeverComesBackKnowsTheSame) {
 }
 
 // Between every two steps of it, by a process of its own that ends there as kill -9 would end it.
-TEST(JobLog, AKillAnywhereInTheRetellingLosesNothing) {
-  table::TestFolder prepared;
+TEST(JobLog, AKillAnywhereInACompactionLosesNothing) {
+  base::TestFolder prepared;
   std::string term;
   const Life::Known known = Prepare(prepared.path(), &term);
-  for (const std::string point : {"log.segment", "log.write", "journal.retell", "journal.retold", "log.fsync",
+  for (const std::string point : {"log.segment", "log.write", "journal.compact", "journal.compacted", "log.fsync",
                                   "journal.synced", "log.drop", "journal.dropped"}) {
     int kills = 0;
     for (int hit = 1;; hit += point == "log.write" ? 7 : 1) {
-      table::TestFolder folder;
+      base::TestFolder folder;
       fs::copy(prepared.path(), folder.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
       const pid_t child = fork();
       if (child == 0) {
         LastingJob opened = OpenLastingJob(folder.path(), LogSpec(3));
         if (!opened.job.ok() || !base::ArmFailpoints(absl::StrCat(point, "=crash@", hit)).ok()) _exit(2);
-        _exit((*opened.job)->Retell().ok() ? 0 : 3);
+        _exit((*opened.job)->CompactJobLog().ok() ? 0 : 3);
       }
       int status = 0;
       ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -163,13 +165,13 @@ TEST(JobLog, AKillAnywhereInTheRetellingLosesNothing) {
       {
         Life life(folder.path(), 3);
         ExpectAsBefore(life, known);
-        life.Meet("often", 40, "later");
+        life.AllGather("often", 40, "later");
         later = life.known();
       }
       {
         Life life(folder.path(), 3);
         ExpectAsBefore(life, later);
-        ASSERT_EQ(life.job().Retell().status(), absl::OkStatus());
+        ASSERT_EQ(life.job().CompactJobLog().status(), absl::OkStatus());
         EXPECT_EQ(JobSegments(life.journal().folder()).size(), 1u);
       }
       Life life(folder.path(), 3);
@@ -182,18 +184,18 @@ TEST(JobLog, AKillAnywhereInTheRetellingLosesNothing) {
 }
 
 // A full disk, or another error: what was told half changes nothing, then or later.
-TEST(JobLog, ARetellingThatFailsChangesNothing) {
-  table::TestFolder folder;
+TEST(JobLog, ACompactionThatFailsChangesNothing) {
+  base::TestFolder folder;
   std::string term;
   Life::Known known = Prepare(folder.path(), &term);
   {
     Life life(folder.path(), 3);
     for (const char* point :
-         {"log.segment=error", "log.write=enospc@9", "log.write=enospc@30", "journal.retell=error"}) {
+         {"log.segment=error", "log.write=enospc@9", "log.write=enospc@30", "journal.compact=error"}) {
       ASSERT_TRUE(base::ArmFailpoints(point).ok());
-      EXPECT_FALSE(life.job().Retell().ok()) << point;
+      EXPECT_FALSE(life.job().CompactJobLog().ok()) << point;
       ASSERT_TRUE(base::ArmFailpoints("").ok());
-      life.Meet(point, 0, "between");
+      life.AllGather(point, 0, "between");
       ExpectAsBefore(life, known = life.known());
     }
   }
@@ -203,7 +205,7 @@ TEST(JobLog, ARetellingThatFailsChangesNothing) {
 
 // What is left must tell all: without its head it is damage, and not a shorter history.
 TEST(JobLog, ALogWithoutItsHeadIsFound) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   std::string term;
   Prepare(folder.path(), &term);
   fs::remove(JobSegments(term).front());
@@ -213,13 +215,13 @@ TEST(JobLog, ALogWithoutItsHeadIsFound) {
 }
 
 TEST(JobLog, TheHeadOfATaleThatWasGivenUpHalfwayIsNoHead) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   std::string term;
   Prepare(folder.path(), &term);
   {
     Life life(folder.path(), 3);
-    ASSERT_TRUE(base::ArmFailpoints("journal.retell=error").ok());
-    EXPECT_FALSE(life.job().Retell().ok());
+    ASSERT_TRUE(base::ArmFailpoints("journal.compact=error").ok());
+    EXPECT_FALSE(life.job().CompactJobLog().ok());
     ASSERT_TRUE(base::ArmFailpoints("").ok());
     term = life.journal().folder();
   }
@@ -229,24 +231,25 @@ TEST(JobLog, TheHeadOfATaleThatWasGivenUpHalfwayIsNoHead) {
   EXPECT_EQ(Journal::Open(folder.path()).status().code(), absl::StatusCode::kDataLoss);
 }
 
-// Meetings of two workers go on meanwhile, and one comes back again and again.
-TEST(JobLog, ManyMeetingsKeepItShort) {
+// Rounds of two workers go on meanwhile, and one comes back again and again.
+TEST(JobLog, ManyRoundsKeepItShort) {
   constexpr uint64_t kBytes = 40'000, kLimit = kBytes + 10'000;  // what is known is less than that
-  table::TestFolder folder;
+  base::TestFolder folder;
   Life::Known known;
   uint64_t written = 0, longest = 0;
   {
     Life life(folder.path(), 2);
     uint64_t second = 7;  // the incarnation of worker 1
     for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(life.job().Admit(LogWorker(rank)).ok());
-    auto keeper = Keeper::Start(life.job(), life.journal(), {.job_bytes = kBytes}).value();
+    auto compactor = LogCompactor::Start(life.job(), life.journal(), {.job_bytes = kBytes}).value();
     const std::string payload(100, 'p');
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (uint64_t told = 0, round = 0; told < 4 && std::chrono::steady_clock::now() < deadline; ++round) {
       Rendezvous& rendezvous = life.job().rendezvous();
-      std::thread other(
-          [&] { EXPECT_TRUE(rendezvous.Meet(LogWorker(1, second), "often", round, payload, {}, NeverEnds).ok()); });
-      EXPECT_TRUE(rendezvous.Meet(LogWorker(0), "often", round, payload, {}, NeverEnds).ok());
+      std::thread other([&] {
+        EXPECT_TRUE(rendezvous.AllGather(LogWorker(1, second), "often", round, payload, {}, NeverEnds).ok());
+      });
+      EXPECT_TRUE(rendezvous.AllGather(LogWorker(0), "often", round, payload, {}, NeverEnds).ok());
       other.join();
       written += 2 * payload.size();
       if (round % 50 == 0) {

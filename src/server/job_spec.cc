@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "base/printable.h"
-#include "table/checkpoint/schema_json.h"
+#include "checkpoint/schema_json.h"
 
 namespace regatta::server {
 namespace {
@@ -104,8 +104,8 @@ absl::Status CheckTables(const table::ModelConfig& tables) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<table::JsonTree> ParseTables(const ps::JobSpec& spec) {
-  absl::StatusOr<table::JsonTree> tables = table::ParseJson(spec.tables_json(), {.bytes = kMaxTablesBytes});
+absl::StatusOr<checkpoint::JsonTree> ParseTables(const ps::JobSpec& spec) {
+  absl::StatusOr<checkpoint::JsonTree> tables = checkpoint::ParseJson(spec.tables_json(), {.bytes = kMaxTablesBytes});
   if (!tables.ok()) return absl::InvalidArgumentError(absl::StrCat("tables: ", tables.status().message()));
   return tables;
 }
@@ -113,9 +113,9 @@ absl::StatusOr<table::JsonTree> ParseTables(const ps::JobSpec& spec) {
 // The fields of a job as text, by their path, in an order that does not depend on how a worker wrote them.
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-void AddFields(const table::JsonTree& tree, const std::string& path, Fields& out) {
+void AddFields(const checkpoint::JsonTree& tree, const std::string& path, Fields& out) {
   if (!tree.is_structured() || tree.empty()) {
-    out.emplace_back(path, tree.dump(-1, ' ', false, table::JsonTree::error_handler_t::replace));
+    out.emplace_back(path, tree.dump(-1, ' ', false, checkpoint::JsonTree::error_handler_t::replace));
   } else if (tree.is_object()) {
     for (const auto& [key, value] : tree.items()) AddFields(value, absl::StrCat(path, ".", key), out);
   } else {
@@ -139,8 +139,8 @@ Fields FieldsOf(const ps::JobSpec& spec, Tables wanted) {
   for (const auto& [name, value] : spec.settings()) fields.emplace_back(name, quoted(value));
   std::sort(fields.begin() + static_cast<ptrdiff_t>(settings), fields.end());
   if (wanted == Tables::kSkip) return fields;
-  const absl::StatusOr<table::JsonTree> tables = ParseTables(spec);
-  AddFields(tables.ok() ? *tables : table::JsonTree(std::string(tables.status().message())), "tables", fields);
+  const absl::StatusOr<checkpoint::JsonTree> tables = ParseTables(spec);
+  AddFields(tables.ok() ? *tables : checkpoint::JsonTree(std::string(tables.status().message())), "tables", fields);
   return fields;
 }
 
@@ -168,8 +168,8 @@ absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
   RETURN_IF_ERROR(CheckCount(spec.sparse_lanes(), wire::LaneMap::kMaxLanes / spec.servers(), "sparse_lanes"));
   job.workers = static_cast<int>(spec.workers());
   job.lanes = {static_cast<int>(spec.servers()), static_cast<int>(spec.sparse_lanes())};
-  ASSIGN_OR_RETURN(const table::JsonTree tables, ParseTables(spec));
-  auto parsed = table::ModelConfigFromJson(tables, "tables", table::UnknownFields::kRefuse);
+  ASSIGN_OR_RETURN(const checkpoint::JsonTree tables, ParseTables(spec));
+  auto parsed = checkpoint::ModelConfigFromJson(tables, "tables", checkpoint::UnknownFields::kRefuse);
   if (!parsed.ok()) return absl::InvalidArgumentError(parsed.status().message());
   RETURN_IF_ERROR(CheckTables(*parsed));
   job.tables = *std::move(parsed);

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "table/checkpoint/schema_json.h"
+#include "checkpoint/schema_json.h"
 
 namespace regatta::server {
 namespace {
@@ -29,7 +29,7 @@ ps::JobSpec SomeJob(const table::ModelConfig& tables = SomeTables()) {
   spec.set_sparse_lanes(2);
   spec.set_nan_policy("skip");
   spec.set_on_worker_loss("fail");
-  spec.set_tables_json(table::ToJson(tables).dump());
+  spec.set_tables_json(checkpoint::ToJson(tables).dump());
   (*spec.mutable_settings())["runner.epochs"] = "3";
   return spec;
 }
@@ -129,14 +129,14 @@ TEST(JobSpec, DifferencesNameTheFields) {
   table::ModelConfig tables = SomeTables();
   tables.sparse[0].dim = 16;
   tables.dense.parameters[0].shape = {3, 4, 1};
-  there.set_tables_json(table::ToJson(tables).dump());
+  there.set_tables_json(checkpoint::ToJson(tables).dump());
   EXPECT_THAT(Differences(here, there),
               ElementsAre("mode: \"sync\" here, \"async\" there", "runner.epochs: \"3\" here, \"4\" there",
                           "tables.sparse.0.dim: 9 here, 16 there", "runner.seed: nothing here, \"1\" there",
                           "tables.dense.parameters.0.shape.2: nothing here, 1 there"));
   // The order in which a worker writes its fields is nothing that differs.
   there = here;
-  there.set_tables_json(table::JsonTree::parse(here.tables_json()).dump());
+  there.set_tables_json(checkpoint::JsonTree::parse(here.tables_json()).dump());
   EXPECT_TRUE(Differences(here, there).empty());
 }
 

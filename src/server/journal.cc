@@ -53,12 +53,12 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& data_d
 }
 
 absl::Status Journal::OpenJob() {
-  table::LogOptions options;
+  log::LogOptions options;
   options.folder = LogFolder(folder());
   options.name = "job";
   options.headless = true;
   uint64_t next = 0, begin = 1;  // the index behind the last, and the one from which all is told
-  ASSIGN_OR_RETURN(job_, table::PushLog::Open(options, 0, [&](const table::LogRecord& record) -> absl::Status {
+  ASSIGN_OR_RETURN(job_, log::PushLog::Open(options, 0, [&](const log::LogRecord& record) -> absl::Status {
                      ps::JournalEntry entry;
                      if (!entry.ParseFromArray(record.body.data(), static_cast<int>(record.body.size())))
                        return AsDamage("entry of a journal");
@@ -96,14 +96,14 @@ absl::Status Journal::KeepLanes(int lanes) {
 }
 
 absl::Status Journal::OpenLane(int lane, uint64_t after, const ChangeFn& fn) {
-  table::LogOptions options;
+  log::LogOptions options;
   options.folder = LogFolder(folder());
   options.name = absl::StrCat("lane", lane);
   options.expected = static_cast<uint32_t>(lane) < begin_.lanes();
   options.segment_bytes = segment_bytes_;
   if (lanes_.size() <= static_cast<size_t>(lane)) lanes_.resize(static_cast<size_t>(lane) + 1);
   ASSIGN_OR_RETURN(lanes_[static_cast<size_t>(lane)],
-                   table::PushLog::Open(options, after, [&fn](const table::LogRecord& record) -> absl::Status {
+                   log::PushLog::Open(options, after, [&fn](const log::LogRecord& record) -> absl::Status {
                      ChangeHeader header;
                      if (record.body.size() < sizeof header) return AsDamage("change of a table");
                      std::memcpy(&header, record.body.data(), sizeof header);
@@ -130,26 +130,26 @@ absl::Status Journal::Write(const ps::JournalEntry& entry) {
 }
 
 // The last record says that all of them are there; without it they repeat what is known, and change nothing.
-absl::StatusOr<uint64_t> Journal::Retell(std::span<const ps::JournalEntry> known) {
+absl::StatusOr<uint64_t> Journal::CompactJobLog(std::span<const ps::JournalEntry> known) {
   RETURN_IF_ERROR(job_->BeginSegment());
   const uint64_t before = job_->bytes();
   ASSIGN_OR_RETURN(const uint64_t first, Append(begin_));
   for (const ps::JournalEntry& entry : known) RETURN_IF_ERROR(Append(entry).status());
-  RETURN_IF_ERROR(base::Failpoint("journal.retell"));
+  RETURN_IF_ERROR(base::Failpoint("journal.compact"));
   ps::JournalEntry end;
   end.set_retold(first);
   RETURN_IF_ERROR(Append(end).status());
-  RETURN_IF_ERROR(base::Failpoint("journal.retold"));
-  retold_ = first;
+  RETURN_IF_ERROR(base::Failpoint("journal.compacted"));
+  compacted_ = first;
   RETURN_IF_ERROR(Held());
   return job_->bytes() - before;
 }
 
-absl::Status Journal::DropRetold() {
+absl::Status Journal::DropBeforeCompaction() {
   RETURN_IF_ERROR(job_->Sync(job_->last_index()));
   RETURN_IF_ERROR(base::Failpoint("journal.synced"));
   RETURN_IF_ERROR(Held());
-  RETURN_IF_ERROR(job_->DropThrough(retold_ - 1));
+  RETURN_IF_ERROR(job_->DropThrough(compacted_ - 1));
   return base::Failpoint("journal.dropped");
 }
 
@@ -160,7 +160,7 @@ absl::StatusOr<uint64_t> Journal::Log(int lane, const Identity& worker, const gr
   std::vector<std::string_view> parts{{reinterpret_cast<const char*>(&header), sizeof header}};
   for (const grpc::Slice& slice : slices)
     parts.emplace_back(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  table::PushLog& log = *lanes_[static_cast<size_t>(lane)];
+  log::PushLog& log = *lanes_[static_cast<size_t>(lane)];
   ASSIGN_OR_RETURN(const uint64_t index, log.Append(parts));
   logged_.Add(request.Length());
   if (ack_ == Ack::kSynced) RETURN_IF_ERROR(log.Sync(index));

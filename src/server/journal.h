@@ -1,6 +1,6 @@
 // What a server keeps on its disk, so that after a kill it comes back with all that it acknowledged: the job, who takes
-// part, where workers have met, and every change of its tables, in a log a lane (docs/format/log.md).
-// Thread-safety: Write, Log, Drop, DropRetold and the counters are concurrent; the rest comes before them.
+// part, the rounds of workers that are over, and every change of its tables, in a log a lane (docs/format/log.md).
+// Thread-safety: Write, Log, Drop, DropBeforeCompaction and the counters are concurrent; the rest comes before them.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "log/push_log.h"
 #include "metrics/counter.h"
 #include "server/lease.h"
 #include "server/roster.h"
-#include "table/log/push_log.h"
 #include "wire/ps.pb.h"
 
 namespace regatta::server {
@@ -43,7 +43,7 @@ class Journal {
   absl::Status Held() const { return lease_->Check(); }
   // Whether the job has ended, and was not forgotten: there is nothing to serve.
   bool ended() const { return !entries_.empty() && entries_.back().ended(); }
-  // In their order, from where all that was known was told last; the first is the job. Empty: there is none.
+  // In their order, from the last compaction on; the first is the job. Empty: there is none.
   const std::vector<ps::JournalEntry>& entries() const { return entries_; }
 
   // `fn` for every change that the lane's log holds after record `after`; afterwards Log may be called for it.
@@ -59,9 +59,9 @@ class Journal {
   absl::Status Write(const ps::JournalEntry& entry);
   // Writes the job, and all that is known besides, as if it began now. Whoever calls sees to it that nothing else is
   // written meanwhile. After an error, or a kill, what was written before still counts. The bytes that it took.
-  absl::StatusOr<uint64_t> Retell(std::span<const ps::JournalEntry> known);
-  // What was written before it was told again is given up, when that is on the disk.
-  absl::Status DropRetold();
+  absl::StatusOr<uint64_t> CompactJobLog(std::span<const ps::JournalEntry> known);
+  // Drops what was written before the compaction, when that is on the disk.
+  absl::Status DropBeforeCompaction();
   // Afterwards the request is as safe as the job asks for, and the data_dir was still this server's: who comes next
   // finds it. The record's index.
   absl::StatusOr<uint64_t> Log(int lane, const Identity& worker, const grpc::ByteBuffer& request);
@@ -81,12 +81,12 @@ class Journal {
 
   const std::unique_ptr<Lease> lease_;
   Ack ack_ = Ack::kLogged;
-  uint64_t segment_bytes_ = table::LogOptions().segment_bytes;
-  std::unique_ptr<table::PushLog> job_;
-  std::vector<std::unique_ptr<table::PushLog>> lanes_;
+  uint64_t segment_bytes_ = log::LogOptions().segment_bytes;
+  std::unique_ptr<log::PushLog> job_;
+  std::vector<std::unique_ptr<log::PushLog>> lanes_;
   std::vector<ps::JournalEntry> entries_;
-  ps::JournalEntry begin_;           // the job, and how many lanes have a log
-  std::atomic<uint64_t> retold_{0};  // the index from which the job's log tells all
+  ps::JournalEntry begin_;              // the job, and how many lanes have a log
+  std::atomic<uint64_t> compacted_{0};  // the index of the last compaction's first record
   metrics::Counter logged_;
 };
 

@@ -58,7 +58,7 @@ void LaneRegister::CancelSilent() {
   base::MutexLock lock(mu_);
   const auto now = std::chrono::steady_clock::now();
   for (const auto& [number, lane] : silent_)
-    if (now - lane.since > patience_) lane.cancel();
+    if (now - lane.since > timeout_) lane.cancel();
 }
 
 int LaneRegister::open(int rank) const {

@@ -17,7 +17,7 @@ namespace regatta::server {
 class LaneRegister {
  public:
   static constexpr size_t kMostSilent = 128;  // each holds a thread
-  explicit LaneRegister(std::chrono::duration<double> patience) : patience_(patience) {}
+  explicit LaneRegister(std::chrono::duration<double> timeout) : timeout_(timeout) {}
 
   // A lane, from its opening to its end.
   class Opening {
@@ -57,7 +57,7 @@ class LaneRegister {
   };
   void MakeRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const std::chrono::duration<double> patience_;
+  const std::chrono::duration<double> timeout_;
   mutable base::Mutex mu_;
   uint64_t opened_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint64_t, Silent> silent_ ABSL_GUARDED_BY(mu_);             // the oldest first

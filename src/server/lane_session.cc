@@ -87,12 +87,12 @@ bool IsDenseVerb(ps::Verb verb) {
 
 }  // namespace
 
-LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Standing standing, Cancelled cancelled)
+LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, AccessLevel access, Cancelled cancelled)
     : job_(job),
       worker_(worker),
       lane_(lane),
-      stream_(job.seat(worker.rank, lane).OpenStream()),
-      standing_(standing),
+      stream_(job.worker_lane(worker.rank, lane).OpenStream()),
+      access_(access),
       cancelled_(std::move(cancelled)),
       shards_(lane < job.spec().lanes.sparse_lanes ? job.spec().lanes.Shards(job.server(), lane) : wire::Range{}),
       sections_(job, shards_),
@@ -101,9 +101,9 @@ LaneSession::LaneSession(HostedJob& job, const Identity& worker, int lane, Stand
       keys_(static_cast<size_t>(job.sparse_tables())) {}
 
 LaneSession::~LaneSession() {
-  LaneSeat& seat = job_.seat(worker_.rank, lane_);
-  base::MutexLock lock(seat.mu);
-  if (seat.held == &push_) seat.held = nullptr;
+  WorkerLane& worker_lane = job_.worker_lane(worker_.rank, lane_);
+  base::MutexLock lock(worker_lane.mu);
+  if (worker_lane.held == &push_) worker_lane.held = nullptr;
 }
 
 grpc::ByteBuffer LaneSession::Answer(grpc::ByteBuffer& request) {
@@ -133,7 +133,7 @@ absl::Status LaneSession::Repeat(grpc::ByteBuffer& request, uint64_t index) {
 LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
   if (repeated_ == 0) RETURN_IF_ERROR(job_.roster().Check(worker_));
   const ps::Verb verb = frame.header().verb();
-  RETURN_IF_ERROR(CheckStanding(standing_, verb));
+  RETURN_IF_ERROR(CheckAccess(access_, verb));
   const bool dense_lane = lane_ == job_.spec().lanes.dense_lane();
   if (dense_lane ? IsSparseVerb(verb) : IsDenseVerb(verb))
     return absl::InvalidArgumentError(
@@ -152,9 +152,9 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
     case ps::READ_DENSE:
       return reader_.ReadDense(frame.header());
     case ps::BEGIN_CUT:
-      return BeginCut(frame);
+      return BeginSnapshot(frame);
     case ps::END_CUT:
-      return EndCut(frame);
+      return EndSnapshot(frame);
     default:
       return Change(frame);
   }
@@ -162,18 +162,18 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
 
 LaneSession::Reply LaneSession::Change(wire::FrameReader& frame) {
   const auto change = [&]() -> Reply {
-    LaneSeat& seat = job_.seat(worker_.rank, lane_);
-    base::MutexLock lock(seat.mu);
+    WorkerLane& worker_lane = job_.worker_lane(worker_.rank, lane_);
+    base::MutexLock lock(worker_lane.mu);
     if (frame.header().verb() != ps::PUSH) push_.Close();
-    Reply reply = ChangeOnce(frame, seat);
+    Reply reply = ChangeOnce(frame, worker_lane);
     if (!reply.ok()) push_.Drop();
     return reply;
   };
   if (Replaces(frame.header().verb())) {
-    const GateClosed closed(job_.gate());
+    const WriteGateClosed closed(job_.gate());
     return change();
   }
-  const GatePass pass(job_.gate());
+  const WriteGatePass pass(job_.gate());
   return change();
 }
 
@@ -190,47 +190,47 @@ absl::Status LaneSession::CheckBatches(const ps::FrameHeader& header) const {
 
 // The streams of a lane that broke and of the one that took its place may bring the same request at the same time. The
 // newer one takes over with the first request that is accepted or logged; one that is refused changes nothing.
-LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame, LaneSeat& seat) {
+LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame, WorkerLane& worker_lane) {
   const uint64_t id = frame.header().id();
-  if (repeated_ == 0 && seat.owner != 0 && seat.owner != worker_.incarnation)
+  if (repeated_ == 0 && worker_lane.owner != 0 && worker_lane.owner != worker_.incarnation)
     return absl::FailedPreconditionError(absl::StrCat("another process has taken the place of worker ", worker_.rank));
-  superseded_ = repeated_ == 0 && stream_ < seat.stream;
+  superseded_ = repeated_ == 0 && stream_ < worker_lane.stream;
   if (superseded_)
     return absl::UnavailableError(
         absl::StrCat("a newer stream of lane ", lane_, " has taken over from this one, of worker ", worker_.rank));
-  if (repeated_ == 0 && seat.Did(worker_.incarnation, id)) return Done(id);
+  if (repeated_ == 0 && worker_lane.Did(worker_.incarnation, id)) return Done(id);
   const ps::FrameHeader& header = frame.header();
   const std::span<const uint64_t> batches(header.batches().data(), static_cast<size_t>(header.batches_size()));
   RETURN_IF_ERROR(CheckBatches(header));
   if (!batches.empty()) {
     // What the log holds of a step of sync that was staged is staged again.
     const bool applied = repeated_ == 0 || job_.stage(lane_) == nullptr;
-    if (applied && seat.Learnt(header.pass(), batches.front())) {
-      seat.stream = stream_;
-      seat.Note(worker_.incarnation, id);
+    if (applied && worker_lane.Learnt(header.pass(), batches.front())) {
+      worker_lane.stream = stream_;
+      worker_lane.Note(worker_.incarnation, id);
       return Done(id);
     }
-    if (repeated_ == 0 && !seat.Fits(header.pass(), batches))
+    if (repeated_ == 0 && !worker_lane.Fits(header.pass(), batches))
       return absl::InvalidArgumentError(absl::StrCat("batch ", batches.back(), " of pass ", header.pass(),
-                                                     " is too far ahead of batch ", seat.learnt.low));
+                                                     " is too far ahead of batch ", worker_lane.learnt.low));
   }
   logged_ = false;
   Reply reply = DispatchChange(frame);
-  if (reply.ok() || logged_ || stream_ == seat.stream) {
-    if (seat.held != nullptr && seat.held != &push_) seat.held->Drop();
-    seat.stream = stream_;
-    if (!reply.ok() || !push_.open() || !Holds(header)) seat.EndHold();
+  if (reply.ok() || logged_ || stream_ == worker_lane.stream) {
+    if (worker_lane.held != nullptr && worker_lane.held != &push_) worker_lane.held->Drop();
+    worker_lane.stream = stream_;
+    if (!reply.ok() || !push_.open() || !Holds(header)) worker_lane.EndHold();
   }
   RETURN_IF_ERROR(base::Failpoint("lane.applied"));
   if (!reply.ok()) return reply;
   if (push_.open() && Holds(header)) {
-    seat.Hold(push_, push_.part().logged);
+    worker_lane.Hold(push_, push_.part().logged);
     return reply;
   }
-  seat.Note(worker_.incarnation, id);
-  if (!batches.empty()) seat.Learn(header.pass(), batches, header.step());
+  worker_lane.Note(worker_.incarnation, id);
+  if (!batches.empty()) worker_lane.Learn(header.pass(), batches, header.step());
   if (header.verb() == ps::BEGIN && header.has_learnt())
-    seat.Begin({header.learnt().pass(), header.learnt().low(), header.learnt().window()});
+    worker_lane.Begin({header.learnt().pass(), header.learnt().low(), header.learnt().window()});
   return reply;
 }
 
@@ -411,11 +411,12 @@ LaneSession::Reply LaneSession::Push(wire::FrameReader& frame) {
 // stream, and it must fit in the worker's memory.
 absl::Status LaneSession::Append(wire::FrameReader& frame) {
   const absl::Status appended = push_.Append(frame, origin());
-  LaneSeat& seat = job_.seat(worker_.rank, lane_);
-  seat.mu.AssertHeld();
-  if (!absl::IsResourceExhausted(appended) || seat.held == nullptr || seat.held == &push_) return appended;
-  seat.held->Drop();
-  seat.EndHold();
+  WorkerLane& worker_lane = job_.worker_lane(worker_.rank, lane_);
+  worker_lane.mu.AssertHeld();
+  if (!absl::IsResourceExhausted(appended) || worker_lane.held == nullptr || worker_lane.held == &push_)
+    return appended;
+  worker_lane.held->Drop();
+  worker_lane.EndHold();
   return push_.Append(frame, origin());
 }
 
@@ -596,15 +597,15 @@ LaneSession::Reply LaneSession::Clear(wire::FrameReader& frame) {
 }
 
 // All workers wait meanwhile, with all that they have learnt pushed; what a server holds is of one moment.
-LaneSession::Reply LaneSession::BeginCut(wire::FrameReader& frame) {
+LaneSession::Reply LaneSession::BeginSnapshot(wire::FrameReader& frame) {
   RETURN_IF_ERROR(frame.ExpectEnd());
-  RETURN_IF_ERROR(job_.cut().Begin(frame.header().cut(), worker_));
+  RETURN_IF_ERROR(job_.snapshot().Begin(frame.header().cut(), worker_));
   return Done(frame.header().id());
 }
 
-LaneSession::Reply LaneSession::EndCut(wire::FrameReader& frame) {
+LaneSession::Reply LaneSession::EndSnapshot(wire::FrameReader& frame) {
   RETURN_IF_ERROR(frame.ExpectEnd());
-  job_.cut().End(frame.header().cut());
+  job_.snapshot().End(frame.header().cut());
   return Done(frame.header().id());
 }
 

@@ -26,7 +26,7 @@ class LaneSession {
   using Cancelled = std::function<bool()>;  // asked while it waits: nobody will read the answer
   // `lane` is below spec().lanes.lanes(); the last one is the dense lane.
   LaneSession(
-      HostedJob& job, const Identity& worker, int lane, Standing standing = Standing::kAdmin,
+      HostedJob& job, const Identity& worker, int lane, AccessLevel access = AccessLevel::kAdmin,
       Cancelled cancelled = [] { return false; });
   ~LaneSession();
   LaneSession(const LaneSession&) = delete;
@@ -44,7 +44,7 @@ class LaneSession {
   using Reply = absl::StatusOr<grpc::ByteBuffer>;
   Reply Dispatch(wire::FrameReader& frame);
   Reply Change(wire::FrameReader& frame);
-  Reply ChangeOnce(wire::FrameReader& frame, LaneSeat& seat) ABSL_EXCLUSIVE_LOCKS_REQUIRED(seat.mu);
+  Reply ChangeOnce(wire::FrameReader& frame, WorkerLane& worker_lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_lane.mu);
   Reply DispatchChange(wire::FrameReader& frame);
   absl::StatusOr<uint64_t> Log();
   RequestOrigin origin() const { return repeated_ == 0 ? RequestOrigin::kWorker : RequestOrigin::kLog; }
@@ -63,8 +63,8 @@ class LaneSession {
   Reply LoadRows(wire::FrameReader& frame);
   Reply Clear(wire::FrameReader& frame);
   Reply LoadDense(wire::FrameReader& frame);
-  Reply BeginCut(wire::FrameReader& frame);
-  Reply EndCut(wire::FrameReader& frame);
+  Reply BeginSnapshot(wire::FrameReader& frame);
+  Reply EndSnapshot(wire::FrameReader& frame);
 
   absl::Status CheckBatches(const ps::FrameHeader& header) const;
   absl::Status CheckFinite();
@@ -82,11 +82,11 @@ class LaneSession {
   const Identity worker_;
   const int lane_;
   const uint64_t stream_;  // its number among the lane's streams of this worker
-  const Standing standing_;
+  const AccessLevel access_;
   const Cancelled cancelled_;
   const wire::Range shards_;  // of a sparse lane
   const SectionReader sections_;
-  OpenPush push_;  // used under the lock of the worker's seat
+  OpenPush push_;  // used under the lock of the worker's lane
   const ModelReader reader_;
   std::vector<base::RawVector<base::Key>> keys_;  // a table each, reused
   base::RawVector<float> rows_;                   // on their way to 16 bits, reused

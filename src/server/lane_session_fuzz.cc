@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (session == nullptr)
       session =
           std::make_unique<server::LaneSession>(*job, server::Identity{rank, server::kFirstWorker.incarnation, "here"},
-                                                lane, server::Standing::kAdmin, [] { return true; });
+                                                lane, server::AccessLevel::kAdmin, [] { return true; });
     session->Answer(request);
   }
   return 0;

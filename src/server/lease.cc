@@ -21,8 +21,8 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/printable.h"
-#include "table/log/end_mark.h"
-#include "table/log/log_seal.h"
+#include "log/end_mark.h"
+#include "log/log_seal.h"
 
 namespace regatta::server {
 namespace fs = std::filesystem;
@@ -32,8 +32,8 @@ constexpr char kTerm[] = "term-";
 constexpr char kOwner[] = "/OWNER";
 constexpr mode_t kPrivateFolder = 0700;
 constexpr size_t kMaxOwnerBytes = 4096;
-constexpr double kPatience = 1.5;  // leases that a silent holder is given: clocks need not run alike
-constexpr std::chrono::milliseconds kLeaseLook(20);
+constexpr double kExpiryFactor = 1.5;  // leases that a silent holder is given: clocks need not run alike
+constexpr std::chrono::milliseconds kLeasePoll(20);
 constexpr std::chrono::seconds kSay(3);
 constexpr std::chrono::seconds kLongestPause(1);  // between renewals
 
@@ -70,7 +70,7 @@ std::string Format(const Owner& owner, uint64_t renewals) {
 
 Owner Self(const LeaseOptions& options) {
   static const std::string host = HostName();
-  static const uint64_t boot = table::BootIdentity();
+  static const uint64_t boot = log::BootIdentity();
   return {host, getpid(), boot, options.length.count()};
 }
 
@@ -157,7 +157,7 @@ struct Sight {
   std::string bytes;  // of OWNER
 };
 
-absl::StatusOr<Sight> LookAt(const std::string& data_dir, uint64_t term) {
+absl::StatusOr<Sight> Inspect(const std::string& data_dir, uint64_t term) {
   Sight sight;
   const std::string folder = TermFolder(data_dir, term);
   const absl::StatusOr<int> opened = base::OpenOwn(folder + kOwner, O_RDWR);
@@ -172,7 +172,7 @@ absl::StatusOr<Sight> LookAt(const std::string& data_dir, uint64_t term) {
   const ssize_t n = pread(fd, buffer, sizeof buffer, 0);
   sight.bytes.assign(buffer, n > 0 ? static_cast<size_t>(n) : 0);
   // A lock says nothing about another machine, nor about this one's disks before it was started again.
-  sight.free = Parse(sight.bytes).boot == table::BootIdentity() && flock(fd, LOCK_EX | LOCK_NB) == 0;
+  sight.free = Parse(sight.bytes).boot == log::BootIdentity() && flock(fd, LOCK_EX | LOCK_NB) == 0;
   close(fd);
   return sight;
 }
@@ -190,7 +190,7 @@ struct Judgement {
 
 // Waits until the term may be taken.
 absl::StatusOr<Judgement> AwaitEnd(const std::string& data_dir, uint64_t term, const LeaseOptions& options) {
-  ASSIGN_OR_RETURN(const Sight first, LookAt(data_dir, term));
+  ASSIGN_OR_RETURN(const Sight first, Inspect(data_dir, term));
   if (first.gone) return Judgement{};
   if (first.free) return Judgement{Before::kEnded, first.bytes};
   const Owner owner = Parse(first.bytes);
@@ -198,21 +198,21 @@ absl::StatusOr<Judgement> AwaitEnd(const std::string& data_dir, uint64_t term, c
   const auto start = Now();
   auto say = start;
   while (true) {
-    ASSIGN_OR_RETURN(const Sight sight, LookAt(data_dir, term));
+    ASSIGN_OR_RETURN(const Sight sight, Inspect(data_dir, term));
     if (sight.gone) return Judgement{};
     if (sight.free) return Judgement{Before::kEnded, sight.bytes};
     if (sight.bytes != first.bytes)
       return absl::FailedPreconditionError(
           absl::StrCat(data_dir, " is in use by ", Parse(sight.bytes).Name(),
                        ", which renews its lease: stop it first, or give this server another data_dir"));
-    const double waited = Seconds(Now() - start).count(), left = kPatience * lease - waited;
+    const double waited = Seconds(Now() - start).count(), left = kExpiryFactor * lease - waited;
     if (left <= 0) return Judgement{Before::kAsleep, sight.bytes};
     if (Now() >= say && waited > 0.1) {
       LOG(WARNING) << absl::StrFormat("%s is %s's, which does not renew its lease; taken over in %.1f s", data_dir,
                                       owner.Name(), left);
       say = Now() + kSay;
     }
-    std::this_thread::sleep_for(kLeaseLook);
+    std::this_thread::sleep_for(kLeasePoll);
   }
 }
 
@@ -255,13 +255,13 @@ absl::StatusOr<std::unique_ptr<Lease>> Lease::Acquire(const std::string& data_di
     RETURN_IF_ERROR(base::SyncFolder(data_dir));
     RETURN_IF_ERROR(base::Failpoint("lease.renamed"));
     // Somebody may have come between the look and the renaming: then it is that one who may have files open.
-    ASSIGN_OR_RETURN(const Sight now, LookAt(data_dir, term + 1));
+    ASSIGN_OR_RETURN(const Sight now, Inspect(data_dir, term + 1));
     absl::Status taken;
     // Before OWNER names this process: were it killed in between, the next one could not tell that somebody sleeps.
-    if (judged.before == Before::kAsleep || now.bytes != judged.bytes) taken = table::SealLogs(lease->folder_ + "/log");
+    if (judged.before == Before::kAsleep || now.bytes != judged.bytes) taken = log::SealLogs(lease->folder_ + "/log");
     if (taken.ok()) taken = lease->TakeOffice();
     if (taken.ok()) return lease;
-    if (!LookAt(data_dir, term + 1).value_or(Sight{}).gone) return taken;  // unless somebody else was faster
+    if (!Inspect(data_dir, term + 1).value_or(Sight{}).gone) return taken;  // unless somebody else was faster
   }
 }
 
@@ -320,7 +320,7 @@ absl::Status Lease::Check() {
   return RenewLocked();
 }
 
-absl::Status Lease::LookLocked() {
+absl::Status Lease::VerifyLocked() {
   RETURN_IF_ERROR(lost_);
   if (Stands()) return absl::OkStatus();
   if (errno != 0 && errno != ENOENT && errno != ESTALE)
@@ -347,7 +347,7 @@ absl::Status Lease::LookLocked() {
 // closed.
 absl::Status Lease::RenewLocked() {
   const auto start = Now();
-  RETURN_IF_ERROR(LookLocked());
+  RETURN_IF_ERROR(VerifyLocked());
   const std::string bytes = Format(Self(options_), renewals_ + 1);
   const absl::StatusOr<int> fd = base::OpenOwn(path_, O_WRONLY);
   struct stat info {};
@@ -356,7 +356,7 @@ absl::Status Lease::RenewLocked() {
   const absl::Status failed =
       absl::UnavailableError((fd.ok() ? base::ErrnoStatus("cannot renew", path_) : fd.status()).message());
   if (fd.ok()) close(*fd);
-  RETURN_IF_ERROR(LookLocked());
+  RETURN_IF_ERROR(VerifyLocked());
   if (!written) return failed;
   ++renewals_;
   valid_until_ = Until(start, options_);

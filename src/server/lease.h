@@ -48,7 +48,7 @@ class Lease {
   absl::Status TakeOffice();
   bool Stands() const;  // the folder, under this term's name
   absl::Status RenewLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status LookLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status VerifyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Run();
 
   const std::string data_dir_;

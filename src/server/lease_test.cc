@@ -18,10 +18,10 @@
 #include "base/elapsed.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/testing/test_folder.h"
+#include "log/log_seal.h"
 #include "server/journal.h"
 #include "server/local_saves.h"
-#include "table/checkpoint/test_folder.h"
-#include "table/log/log_seal.h"
 
 namespace regatta::server {
 namespace {
@@ -75,7 +75,7 @@ std::vector<std::string> Names(const Journal& journal) {
 }
 
 TEST(Lease, WhatAServerGaveBackIsTakenAtOnce) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   const auto start = Clock::now();
   uint64_t term = 0;
   for (int i = 0; i < 3; ++i) {
@@ -90,7 +90,7 @@ TEST(Lease, WhatAServerGaveBackIsTakenAtOnce) {
 }
 
 TEST(Lease, OneThatWasKilledIsReplacedAtOnce) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   {
     Sleeper killed([&] {
       const auto lease = Lease::Acquire(folder.path(), {});
@@ -105,7 +105,7 @@ TEST(Lease, OneThatWasKilledIsReplacedAtOnce) {
 }
 
 TEST(Lease, OneThatRenewsIsNotReplaced) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   const auto lease = Lease::Acquire(folder.path(), kShort);
   ASSERT_TRUE(lease.ok());
   const auto second = Lease::Acquire(folder.path(), kShort);
@@ -117,7 +117,7 @@ TEST(Lease, OneThatRenewsIsNotReplaced) {
 
 TEST(Lease, OfManyWhoComeAtOnceOneGetsIt) {
   for (int round = 0; round < 10; ++round) {
-    table::TestFolder folder;
+    base::TestFolder folder;
     std::vector<std::unique_ptr<Lease>> held(4);
     std::vector<std::thread> claimants;
     for (auto& lease : held)
@@ -132,7 +132,7 @@ TEST(Lease, OfManyWhoComeAtOnceOneGetsIt) {
 }
 
 TEST(Lease, OneThatSleptTooLongLearnsWhoReplacedIt) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   const pid_t parent = getpid();
   Sleeper sleeper([&] {
     const auto lease = Lease::Acquire(folder.path(), kShort);
@@ -151,7 +151,7 @@ TEST(Lease, OneThatSleptTooLongLearnsWhoReplacedIt) {
 }
 
 TEST(Lease, OneThatSleptAndWasNotReplacedGoesOn) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   Sleeper sleeper([&] {
     const auto lease = Lease::Acquire(folder.path(), kShort);
     raise(SIGSTOP);
@@ -163,7 +163,7 @@ TEST(Lease, OneThatSleptAndWasNotReplacedGoesOn) {
 }
 
 TEST(Lease, OnAnotherMachineOnlyTheLeaseCounts) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   const std::string term = Lease::Acquire(folder.path(), kShort).value()->folder();
   std::ofstream(term + "/OWNER") << "host elsewhere\npid 7\nboot 0000000000000001\nlease 0.400\nrenewals 0\n";
   const auto start = Clock::now();
@@ -172,14 +172,14 @@ TEST(Lease, OnAnotherMachineOnlyTheLeaseCounts) {
 }
 
 TEST(Lease, AFolderThatIsRemovedServesNoMore) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   const auto lease = Lease::Acquire(folder.path(), kShort).value();
   fs::remove_all(lease->folder());
   EXPECT_EQ(lease->Check().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(Lease, AFolderOfAnEarlierVersionIsRefused) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   fs::create_directories(folder.path() + "/log");
   EXPECT_EQ(Lease::Acquire(folder.path(), {}).status().code(), absl::StatusCode::kFailedPrecondition);
 }
@@ -187,7 +187,7 @@ TEST(Lease, AFolderOfAnEarlierVersionIsRefused) {
 // The sleeper wakes in the middle of a write: it goes nowhere, and is not acknowledged.
 TEST(Lease, WhatASleeperWritesIsNeverRead) {
   for (const char* where : {"log.write=stop@3", "journal.written=stop@3"}) {
-    table::TestFolder folder;
+    base::TestFolder folder;
     const bool written = std::string(where).starts_with("journal");
     Sleeper sleeper([&] {
       if (!base::ArmFailpoints(where).ok()) return false;
@@ -226,7 +226,7 @@ mode_t ModeOf(const std::string& path) {
 
 // The umask of a process of its own.
 TEST(Lease, TheFolderIsForItsUserAloneWhateverTheUmask) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   fs::create_directory(folder / "wide");
   fs::permissions(folder / "wide", fs::perms::all);
   fs::create_directory(folder / "shared");
@@ -248,7 +248,7 @@ TEST(Lease, TheFolderIsForItsUserAloneWhateverTheUmask) {
 }
 
 TEST(Lease, APlantedLinkIsNotFollowed) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   std::ofstream(folder / "precious") << "precious";
   fs::create_directories(folder / "data/term-3");
   fs::create_symlink(folder / "precious", folder / "data/term-3/OWNER");
@@ -271,7 +271,7 @@ std::vector<std::string> ContentsOf(const std::string& folder) {
 }
 
 // A folder of somebody else's that looks like a term, with a checkpoint of which a part was left by a killed writer.
-std::string MakeElsewhere(const table::TestFolder& folder) {
+std::string MakeElsewhere(const base::TestFolder& folder) {
   const std::string elsewhere = folder / "elsewhere";
   EXPECT_TRUE(Journal::Open(elsewhere, kShort, 0).ok());
   fs::create_directories(elsewhere + "/term-1/checkpoint/1.saving");
@@ -281,7 +281,7 @@ std::string MakeElsewhere(const table::TestFolder& folder) {
 }
 
 TEST(Lease, AFolderOfADataDirThatIsALinkIsRefused) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   const std::string elsewhere = MakeElsewhere(folder);
   const auto before = ContentsOf(elsewhere);
   const std::pair<const char*, std::string> links[] = {{"term-3", elsewhere + "/term-1"},
@@ -303,7 +303,7 @@ TEST(Lease, AFolderOfADataDirThatIsALinkIsRefused) {
 }
 
 TEST(Lease, ATermThatIsNoFolderIsRefused) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   fs::create_directory(folder / "data");
   std::ofstream(folder / "data/term-3") << "precious";
   const absl::Status refused = Lease::Acquire(folder / "data", kShort).status();
@@ -311,17 +311,17 @@ TEST(Lease, ATermThatIsNoFolderIsRefused) {
 }
 
 TEST(Lease, ALogIsNotSealedThroughALink) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   const std::string elsewhere = MakeElsewhere(folder);
   fs::create_directory(folder / "term-1");
   fs::create_directory_symlink(elsewhere + "/term-1/log", folder / "term-1/log");
   const auto before = ContentsOf(elsewhere);
-  EXPECT_EQ(table::SealLogs(folder / "term-1/log").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(log::SealLogs(folder / "term-1/log").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ContentsOf(elsewhere), before);
 }
 
 TEST(Lease, OlderTermsAreRemovedAndNotWhatTheyLinkTo) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   const std::string elsewhere = MakeElsewhere(folder);
   const auto before = ContentsOf(elsewhere);
   fs::create_directories(folder / "data/term-3");
@@ -334,7 +334,7 @@ TEST(Lease, OlderTermsAreRemovedAndNotWhatTheyLinkTo) {
 }
 
 TEST(Lease, SavesThatAreALinkAreRefused) {
-  table::TestFolder folder;
+  base::TestFolder folder;
   const std::string elsewhere = MakeElsewhere(folder);
   const auto before = ContentsOf(elsewhere);
   fs::create_directory_symlink(elsewhere + "/term-1/checkpoint", folder / "checkpoint");

@@ -7,8 +7,8 @@
 
 #include "absl/strings/numbers.h"
 #include "base/file.h"
-#include "table/checkpoint/checkpoint_reader.h"
-#include "table/checkpoint/checkpoint_writer.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/checkpoint_writer.h"
 
 namespace regatta::server {
 namespace fs = std::filesystem;
@@ -22,7 +22,7 @@ constexpr size_t kMostStateBytes = (size_t{1} << 31) - 1;  // of a protobuf mess
 std::string LocalSaves::FolderOf(uint64_t number) const { return absl::StrCat(folder_, "/", number); }
 
 absl::StatusOr<LocalSaves::Kept> LocalSaves::Read(uint64_t number) const {
-  ASSIGN_OR_RETURN(const auto reader, table::CheckpointReader::OpenPart(FolderOf(number)));
+  ASSIGN_OR_RETURN(const auto reader, checkpoint::CheckpointReader::OpenPart(FolderOf(number)));
   ASSIGN_OR_RETURN(const std::string bytes, reader.ReadBlob(kStateBlob));
   Kept kept;
   kept.number = number;
@@ -78,15 +78,16 @@ absl::StatusOr<std::optional<LocalSaves::Loaded>> LocalSaves::LoadNewest(const t
   return std::nullopt;
 }
 
-absl::Status LocalSaves::Write(uint64_t number, table::ModelCut& cut, const ps::ServerState& state) const {
+absl::Status LocalSaves::Write(uint64_t number, checkpoint::ModelSnapshot& snapshot,
+                               const ps::ServerState& state) const {
   RETURN_IF_ERROR(base::MakeOwnFolder(folder_));
   if (const size_t bytes = state.ByteSizeLong(); bytes > kMostStateBytes)
     return absl::ResourceExhaustedError(absl::StrCat("the state of the server's lanes is ", bytes,
                                                      " bytes; a checkpoint holds ", kMostStateBytes,
                                                      ": use more servers, or a smaller runner.geo_step"));
-  ASSIGN_OR_RETURN(table::SaveContents contents, cut.Contents());
+  ASSIGN_OR_RETURN(checkpoint::SaveContents contents, snapshot.Contents());
   contents.run.blobs[kStateBlob] = state.SerializeAsString();
-  return table::WriteCheckpoint(FolderOf(number), contents);
+  return checkpoint::WriteCheckpoint(FolderOf(number), contents);
 }
 
 absl::Status LocalSaves::Remove(uint64_t number) const {

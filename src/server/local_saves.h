@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "checkpoint/model_snapshot.h"
 #include "server/table_share.h"
-#include "table/checkpoint/model_cut.h"
 #include "wire/ps.pb.h"
 
 namespace regatta::server {
@@ -39,9 +39,9 @@ class LocalSaves {
   // with a warning, when an older one is found whole: nobody may count on them.
   absl::StatusOr<std::optional<Loaded>> LoadNewest(const table::ModelConfig& configs, const ServerPlace& place) const;
 
-  absl::Status Write(uint64_t number, table::ModelCut& cut, const ps::ServerState& state) const;
+  absl::Status Write(uint64_t number, checkpoint::ModelSnapshot& snapshot, const ps::ServerState& state) const;
   // What a save of changes since this one names.
-  absl::StatusOr<table::SaveBase> BaseOf(uint64_t number) const { return table::BaseAt(FolderOf(number)); }
+  absl::StatusOr<checkpoint::SaveBase> BaseOf(uint64_t number) const { return checkpoint::BaseAt(FolderOf(number)); }
   absl::Status Remove(uint64_t number) const;
   absl::Status RemoveAll() const;
 

@@ -11,8 +11,8 @@ ModelReader::Reply ModelReader::CountRows(const ps::FrameHeader& header) const {
   reply.set_id(header.id());
   const auto shards = static_cast<size_t>(shards_.size());
   std::vector<uint64_t> counts;
-  if (const uint64_t cut = header.cut(); cut != 0) {
-    ASSIGN_OR_RETURN(counts, job_.cut().CountRows(cut, shards_));
+  if (const uint64_t snapshot = header.cut(); snapshot != 0) {
+    ASSIGN_OR_RETURN(counts, job_.snapshot().CountRows(snapshot, shards_));
   } else {
     for (int table = 0; table < job_.sparse_tables(); ++table)
       for (int64_t shard = shards_.begin; shard < shards_.end; ++shard)
@@ -42,9 +42,9 @@ ModelReader::Reply ModelReader::ReadRows(const ps::FrameHeader& header) const {
   std::vector<base::Key> keys;
   std::vector<float> rows;
   if (header.cut() != 0) {
-    ASSIGN_OR_RETURN(
-        HostedCut::Rows read,
-        job_.cut().ReadRows(header.cut(), static_cast<int>(header.sections(0).table()), header.shard(), first, most));
+    ASSIGN_OR_RETURN(HostedSnapshot::Rows read,
+                     job_.snapshot().ReadRows(header.cut(), static_cast<int>(header.sections(0).table()),
+                                              header.shard(), first, most));
     keys = std::move(read.keys);
     rows = std::move(read.rows);
   } else {
@@ -73,9 +73,9 @@ ModelReader::Reply ModelReader::ReadDense(const ps::FrameHeader& header) const {
   ps::FrameHeader reply;
   reply.set_id(header.id());
   reply.set_count(dense.updates());
-  HostedCut::Dense kept;
+  HostedSnapshot::Dense kept;
   if (header.cut() != 0) {
-    ASSIGN_OR_RETURN(kept, job_.cut().ReadDense(header.cut(), header.shard()));
+    ASSIGN_OR_RETURN(kept, job_.snapshot().ReadDense(header.cut(), header.shard()));
     values = kept.values;
     reply.set_count(kept.updates);
   }

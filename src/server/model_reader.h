@@ -1,5 +1,5 @@
-// Answers who reads the model that a server holds, for a save: rows by virtual shard and dense arrays, of a cut where
-// the request names one, otherwise as they are, and then nothing may change meanwhile.
+// Answers who reads the model that a server holds, for a save: rows by virtual shard and dense arrays, of a snapshot
+// where the request names one, otherwise as they are, and then nothing may change meanwhile.
 // Thread-safety: belongs to one thread.
 #pragma once
 

@@ -16,7 +16,7 @@
 namespace regatta::server {
 namespace {
 
-constexpr std::chrono::milliseconds kServerLook(100);
+constexpr std::chrono::milliseconds kServerPoll(100);
 constexpr std::chrono::seconds kAsleep(1);    // this process, when it has not looked for so long
 constexpr std::chrono::seconds kFarewell(5);  // that a failed job's workers have to hear why
 constexpr std::chrono::seconds kGoodbyes(3);  // that workers have to repeat a goodbye; they try every second
@@ -46,7 +46,7 @@ absl::Status CheckPlace(const Journal& journal, const std::optional<ServerPlace>
 // it answered: then the worker says goodbye again, and waits long for a server that is not there.
 bool MayRepeatGoodbye(const Roster& roster) {
   for (const Member& member : roster.members())
-    if (member.state == MemberState::kDone && !member.met) return true;
+    if (member.state == MemberState::kDone && !member.seen) return true;
   return false;
 }
 
@@ -89,10 +89,10 @@ wire::FrontLimits PsServer::FrontLimitsOf(const ServerOptions& options) {
 
 PsServer::~PsServer() { Close(std::chrono::milliseconds(200)); }
 
-void PsServer::Close(std::chrono::milliseconds patience) {
+void PsServer::Close(std::chrono::milliseconds timeout) {
   listener_.Stop();
   if (server_ == nullptr) return;
-  server_->Shutdown(std::chrono::system_clock::now() + patience);
+  server_->Shutdown(std::chrono::system_clock::now() + timeout);
   front_.Stop();
   acceptor_.reset();
   server_.reset();
@@ -125,7 +125,7 @@ absl::Status PsServer::Listen() {
   for (size_t i = 0; i < ports.size(); ++i)
     LOG(INFO) << "Server listening on " << endpoints_[i] << " selected port: " << ports[i];
   if (options_.credentials != nullptr)
-    LOG(INFO) << "doors: TLS and a token" << (options_.credentials->admin_token.empty() ? "" : ", another for admins");
+    LOG(INFO) << "access: TLS and a token" << (options_.credentials->admin_token.empty() ? "" : ", another for admins");
   return absl::OkStatus();
 }
 
@@ -135,7 +135,7 @@ absl::Status PsServer::Wait() {
       service_.Held().ok()) {  // workers that are still there hear it at their next call
     const auto end = std::chrono::steady_clock::now() + kFarewell;
     while (!stop_ && !job()->roster().AllGone() && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(kServerLook);
+      std::this_thread::sleep_for(kServerPoll);
   }
   Close(std::chrono::seconds(1));
   return status;
@@ -154,18 +154,18 @@ absl::Status PsServer::Watch() {
     service_.CancelSilentLanes();
     const auto asleep = std::chrono::steady_clock::now() - std::exchange(looked, std::chrono::steady_clock::now());
     HostedJob* const hosted = job();
-    const std::string missing = wait.Say(looked, hosted == nullptr ? nullptr : &hosted->roster());
+    const std::string missing = wait.LineIfDue(looked, hosted == nullptr ? nullptr : &hosted->roster());
     if (!missing.empty()) LOG(WARNING) << missing;
     if (hosted != nullptr) {
       hosted->Sample();
-      hosted->LookAtCut();
+      hosted->ReleaseAbandonedSnapshot();
       Roster& roster = hosted->roster();
-      if (asleep > kAsleep) roster.Excuse(asleep);
-      roster.LoseSilent(options_.worker_timeout);
+      if (asleep > kAsleep) roster.ExtendDeadlines(asleep);
+      roster.ExpireSilent(options_.worker_timeout);
       const bool kept = roster.CanGoOnLater();
       const absl::Status failure = roster.failure();
       if (failure.ok() && roster.AllGone() && looked < goodbyes && MayRepeatGoodbye(roster)) {
-        std::this_thread::sleep_for(kServerLook);
+        std::this_thread::sleep_for(kServerPoll);
         continue;
       }
       const bool over = !failure.ok() || roster.AllGone();
@@ -181,7 +181,7 @@ absl::Status PsServer::Watch() {
         return absl::OkStatus();
       }
     }
-    std::this_thread::sleep_for(kServerLook);
+    std::this_thread::sleep_for(kServerPoll);
   }
 }
 

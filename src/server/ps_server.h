@@ -27,7 +27,7 @@ struct ServerOptions {
   std::string data_dir = {};        // where it logs what it acknowledges; "" = nowhere
   LeaseOptions lease = {};          // of it
   double since = Journal::kAlways;  // a job in it that has ended since then (seconds since 1970) is not begun anew
-  KeeperOptions keeper = {};
+  CompactorOptions compactor = {};
   uint64_t push_memory = PushMemory::kDefaultLimit;     // bytes of a worker's pushes that wait to be applied
   std::optional<ServerPlace> place = {};                // where it is known before workers come: loads at the start
   std::chrono::duration<double> worker_timeout{10};     // of silence, after which a worker is lost
@@ -57,14 +57,14 @@ class PsServer {
   PsServer(const ServerOptions& options, std::unique_ptr<Journal> journal)
       : options_(options),
         journal_(std::move(journal)),
-        service_({options.workers, options.place.has_value() ? options.place->servers : 0, options.load, options.keeper,
-                  options.credentials, options.lives, options.hello_timeout, options.push_memory},
+        service_({options.workers, options.place.has_value() ? options.place->servers : 0, options.load,
+                  options.compactor, options.credentials, options.lives, options.hello_timeout, options.push_memory},
                  journal_.get()),
         front_(service_, connections_, FrontLimitsOf(options)) {}
   static wire::FrontLimits FrontLimitsOf(const ServerOptions& options);
   absl::Status Listen();
-  // Takes no more calls, and cancels those that have not ended within `patience`.
-  void Close(std::chrono::milliseconds patience);
+  // Takes no more calls, and cancels those that have not ended within `timeout`.
+  void Close(std::chrono::milliseconds timeout);
   absl::Status Watch();
 
   const ServerOptions options_;

@@ -30,9 +30,9 @@ Identity ToIdentity(const ps::WorkerId& worker) {
 // Where a rank stands, which another process may have brought there.
 void TellProgress(HostedJob& job, int rank, ps::ConnectReply& reply) {
   for (int lane = 0; lane < job.spec().lanes.lanes(); ++lane) {
-    LaneSeat& seat = job.seat(rank, lane);
-    base::MutexLock lock(seat.mu);
-    ToWire(seat.learnt, seat.next_step, *reply.add_lanes());
+    WorkerLane& worker_lane = job.worker_lane(rank, lane);
+    base::MutexLock lock(worker_lane.mu);
+    ToWire(worker_lane.learnt, worker_lane.next_step, *reply.add_lanes());
   }
   for (const auto& [name, round] : job.rendezvous().over()) {
     ps::Meeting& met = *reply.add_met();
@@ -119,7 +119,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
   }
   if (journal != nullptr) {
     journal->SetAck(spec.ack);
-    journal->SetSegmentBytes(Keeper::SegmentBytes(options_.keeper, spec.lanes.lanes()));
+    journal->SetSegmentBytes(LogCompactor::SegmentBytes(options_.compactor, spec.lanes.lanes()));
     if (journal->entries().empty()) {
       RETURN_IF_ERROR(LocalSaves(journal->folder()).RemoveAll());
       ps::JournalEntry entry;
@@ -132,7 +132,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
   job_->roster().SetLives(options_.lives);
   job_->LimitPushMemory(options_.push_memory);
   if (journal != nullptr) {
-    ASSIGN_OR_RETURN(keeper_, Keeper::Start(*job_, *journal, options_.keeper));
+    ASSIGN_OR_RETURN(compactor_, LogCompactor::Start(*job_, *journal, options_.compactor));
   }
   spec_ = request.job();
   job_id_ = job_id;
@@ -180,7 +180,7 @@ grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectR
     if (request->worker().rank() == 0) RETURN_IF_ERROR(CheckFirstWorker(guard_.Of(*context)));
     if (request->worker().incarnation() == 0) return absl::InvalidArgumentError("the worker has no incarnation");
     ASSIGN_OR_RETURN(HostedJob* const job, JoinJob(*request));
-    ASSIGN_OR_RETURN(const std::string before, job->Admit(ToIdentity(request->worker())));
+    ASSIGN_OR_RETURN(const std::string predecessor, job->Admit(ToIdentity(request->worker())));
     reply->set_incarnation(incarnation_);
     {
       base::MutexLock lock(mu_);
@@ -189,7 +189,7 @@ grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectR
     reply->set_begun(!job->rendezvous().over().empty());
     reply->set_rows(job->rows());
     reply->set_durable(job->durable());
-    reply->set_before(before);
+    reply->set_before(predecessor);
     if (job->returns()) TellProgress(*job, static_cast<int>(request->worker().rank()), *reply);
     if (const auto& loaded = job->loaded(); loaded.has_value()) {
       reply->mutable_loaded()->set_epochs(loaded->epochs);
@@ -292,7 +292,7 @@ absl::Status PsService::ServeLane(grpc::ServerContext* context, wire::LaneStream
 }
 
 grpc::Status PsService::Gather(grpc::ServerContext* context, ps::GatherRequest* request, ps::GatherReply* reply) {
-  const auto meet = [&]() -> absl::Status {
+  const auto gather = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(HostedJob* const hosted, JobOf(request->worker()));
     if (request->payload().size() > Rendezvous::kMostBytes || request->name().size() > kMaxNameBytes)
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -300,17 +300,17 @@ grpc::Status PsService::Gather(grpc::ServerContext* context, ps::GatherRequest* 
           ", and was given ", request->payload().size(), " and ", request->name().size(), "; gather less at a time"));
     ASSIGN_OR_RETURN(
         const auto payloads,
-        hosted->rendezvous().Meet(
+        hosted->rendezvous().AllGather(
             ToIdentity(request->worker()), request->name(), request->round(), std::move(*request->mutable_payload()),
             std::chrono::duration<double>(request->timeout()), [&] { return context->IsCancelled(); },
-            request->failed() ? Brought::kFailure : Brought::kResult));
+            request->failed() ? Outcome::kFailure : Outcome::kResult));
     for (const auto& [rank, payload] : *payloads) {
       reply->add_ranks(static_cast<uint32_t>(rank));
       if (request->wants_all()) reply->add_payloads(payload);
     }
     return absl::OkStatus();
   };
-  return Answer(meet());
+  return Answer(gather());
 }
 
 grpc::Status PsService::Heartbeat(grpc::ServerContext*, const ps::HeartbeatRequest* request,
@@ -353,7 +353,7 @@ grpc::Status PsService::Status(grpc::ServerContext*, const ps::StatusRequest*, p
 
 void PsService::Finish(JobEnd end) {
   base::MutexLock lock(mu_);
-  keeper_.reset();
+  compactor_.reset();
   if (job_ != nullptr && end == JobEnd::kForgotten) job_->End();
 }
 

@@ -9,8 +9,8 @@
 #include "base/mutex.h"
 #include "metrics/exposition.h"
 #include "server/hosted_job.h"
-#include "server/keeper.h"
 #include "server/lane_register.h"
+#include "server/log_compactor.h"
 #include "server/token_guard.h"
 #include "wire/raw_service.h"
 
@@ -23,7 +23,7 @@ struct ServiceOptions {
   int workers = 0;   // that must take part; 0 = as many as the first one says
   int servers = 0;   // that the job must have; 0 = as many as the first worker says
   std::string load;  // a save to start from; "" = none
-  KeeperOptions keeper;
+  CompactorOptions compactor;
   std::shared_ptr<const cluster::Credentials> credentials;  // null: everybody may call
   std::chrono::duration<double> lives{Roster::kLives};      // a worker that was heard: no other takes its place
   std::chrono::duration<double> hello_timeout{10};          // of a lane that was opened and has not said who it is
@@ -87,7 +87,7 @@ class PsService final : public wire::RawService {
   uint64_t job_id_ ABSL_GUARDED_BY(mu_) = 0;                 // the same on all servers of the job
   std::unique_ptr<TableShare> loaded_ ABSL_GUARDED_BY(mu_);  // until the job takes it
   std::unique_ptr<HostedJob> job_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<Keeper> keeper_ ABSL_GUARDED_BY(mu_);  // of a durable job
+  std::unique_ptr<LogCompactor> compactor_ ABSL_GUARDED_BY(mu_);  // of a durable job
 };
 
 }  // namespace regatta::server

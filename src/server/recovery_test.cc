@@ -10,13 +10,13 @@
 
 #include "base/failpoint.h"
 #include "base/grouped_keys.h"
+#include "base/testing/test_folder.h"
 #include "server/hosted_job.h"
 #include "server/journal.h"
-#include "server/keeper.h"
 #include "server/lane_session.h"
 #include "server/local_saves.h"
+#include "server/log_compactor.h"
 #include "server/testing/lasting_job.h"
-#include "table/checkpoint/test_folder.h"
 
 namespace regatta::server {
 namespace {
@@ -139,7 +139,7 @@ class RecoveryTest : public testing::Test {
   }
   std::unique_ptr<RecoveredLife> Again() { return std::make_unique<RecoveredLife>(folder_.path(), spec_); }
 
-  table::TestFolder folder_;
+  base::TestFolder folder_;
   JobSpec spec_;
 };
 
@@ -194,7 +194,7 @@ TEST_F(RecoveryTest, APushOfSeveralFramesBeginsAnewWithItsFirst) {
 
 TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
   for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
-    table::TestFolder folder;
+    base::TestFolder folder;
     const JobSpec spec = RecoverySpec(mode, 2);
     auto life = std::make_unique<RecoveredLife>(folder.path(), spec);
     life->journal().SetSegmentBytes(1000);
@@ -209,20 +209,20 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
       }
     };
     for (int round = 0; round < 4; ++round) {
-      auto keeper = Keeper::Start(life->job(), life->journal(), {});
-      ASSERT_TRUE(keeper.ok()) << keeper.status();
+      auto compactor = LogCompactor::Start(life->job(), life->journal(), {});
+      ASSERT_TRUE(compactor.ok()) << compactor.status();
       train(10);
-      ASSERT_EQ((*keeper)->Save(), absl::OkStatus());
+      ASSERT_EQ((*compactor)->Save(), absl::OkStatus());
       train(3);
-      EXPECT_EQ(life->Push(0, id + 1, id, {{1, 1.0f}}), 0) << "in sync, half a step that the cut does not have";
-      ASSERT_EQ((*keeper)->Save(), absl::OkStatus());
+      EXPECT_EQ(life->Push(0, id + 1, id, {{1, 1.0f}}), 0) << "in sync, half a step that the snapshot does not have";
+      ASSERT_EQ((*compactor)->Save(), absl::OkStatus());
       EXPECT_EQ(life->Push(1, id + 1, id, {{1, 1.0f}}), 0);
       EXPECT_EQ(life->PushDense(0, id + 1, id, 1), 0);
       EXPECT_EQ(life->PushDense(1, id + 1, id, 1), 0);
       ++id;
       train(2);
       const RecoveredLife::Rows before = life->rows();
-      keeper->reset();
+      compactor->reset();
       life.reset();
       life = std::make_unique<RecoveredLife>(folder.path(), spec);
       ASSERT_EQ(life->status(), absl::OkStatus());
@@ -246,7 +246,7 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
       ASSERT_EQ(life->status(), absl::OkStatus()) << *newest;
       EXPECT_EQ(life->rows(), before) << Name(mode) << ", without " << *newest;
       term = life->journal().folder();
-      EXPECT_LT(LocalSaves(term).List().value().back().number, *newest) << "the keeper would count on it";
+      EXPECT_LT(LocalSaves(term).List().value().back().number, *newest) << "the compactor would count on it";
       life.reset();
     }
     damage(*std::next(saves.begin()));
@@ -262,13 +262,13 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
 TEST_F(RecoveryTest, ChainsOfCheckpointsAreShortAndTwoAreKept) {
   auto life = Begin(Mode::kAsync, 1);
   life->journal().SetSegmentBytes(1000);
-  KeeperOptions options;
+  CompactorOptions options;
   options.chain = 3;
-  auto keeper = Keeper::Start(life->job(), life->journal(), options).value();
+  auto compactor = LogCompactor::Start(life->job(), life->journal(), options).value();
   std::map<int, std::string> want;  // number → 'w'hole or 'c'hanges, of those that are kept
   for (uint64_t i = 1; i <= 11; ++i) {
     EXPECT_EQ(life->Push(0, i, i, {{i % 4, 1.0f}, {100 + i, 0.5f}}), 0);
-    ASSERT_EQ(keeper->Save(), absl::OkStatus());
+    ASSERT_EQ(compactor->Save(), absl::OkStatus());
     std::string kept;
     const auto list = LocalSaves(life->journal().folder()).List().value();
     for (const LocalSaves::Kept& save : list)
@@ -281,38 +281,38 @@ TEST_F(RecoveryTest, ChainsOfCheckpointsAreShortAndTwoAreKept) {
   EXPECT_EQ(want[7], "4w 5c 6c 7w");
   EXPECT_EQ(want[11], "7w 8c 9c 10w 11c");
   const RecoveredLife::Rows before = life->rows();
-  keeper.reset();
+  compactor.reset();
   life.reset();
   life = Again();
   EXPECT_EQ(life->rows(), before);
   // Which rows have changed since is not known to the one that came back.
-  keeper = Keeper::Start(life->job(), life->journal(), options).value();
+  compactor = LogCompactor::Start(life->job(), life->journal(), options).value();
   EXPECT_EQ(life->Push(0, 12, 12, {{1, 1.0f}}), 0);
-  ASSERT_EQ(keeper->Save(), absl::OkStatus());
+  ASSERT_EQ(compactor->Save(), absl::OkStatus());
   EXPECT_TRUE(LocalSaves(life->journal().folder()).List().value().back().whole);
 }
 
 TEST_F(RecoveryTest, ACheckpointOfTheJobDoesNotDisturbTheServersOwn) {
   auto life = Begin(Mode::kAsync, 1);
-  auto keeper = Keeper::Start(life->job(), life->journal(), {}).value();
+  auto compactor = LogCompactor::Start(life->job(), life->journal(), {}).value();
   for (uint64_t i = 1; i <= 8; ++i) {
     EXPECT_EQ(life->Push(0, 2 * i - 1, i, {{i, 1.0f}, {100, 1.0f}}), 0);
-    ASSERT_EQ(life->job().cut().Begin(i, RecoveryWorker(0)), absl::OkStatus());
-    EXPECT_EQ(keeper->Save().code(), absl::StatusCode::kUnavailable) << "one at a time";
+    ASSERT_EQ(life->job().snapshot().Begin(i, RecoveryWorker(0)), absl::OkStatus());
+    EXPECT_EQ(compactor->Save().code(), absl::StatusCode::kUnavailable) << "one at a time";
     EXPECT_EQ(life->Push(0, 2 * i, i, {{i, 1.0f}, {200, 1.0f}}), 0);
-    life->job().cut().End(i);
-    ASSERT_EQ(keeper->Save(), absl::OkStatus());
+    life->job().snapshot().End(i);
+    ASSERT_EQ(compactor->Save(), absl::OkStatus());
   }
   const RecoveredLife::Rows before = life->rows();
-  keeper.reset();
+  compactor.reset();
   life.reset();
-  EXPECT_EQ(Again()->rows(), before) << "changes that came before, during and after a cut of the job are there";
+  EXPECT_EQ(Again()->rows(), before) << "changes that came before, during and after a snapshot of the job are there";
 }
 
 // Pushes go on while checkpoints are written; afterwards the disk has them all.
 TEST_F(RecoveryTest, ChangesGoOnWhileACheckpointIsWritten) {
   auto life = Begin(Mode::kAsync, 4);
-  auto keeper = Keeper::Start(life->job(), life->journal(), {}).value();
+  auto compactor = LogCompactor::Start(life->job(), life->journal(), {}).value();
   std::vector<std::thread> workers;
   for (int rank = 0; rank < 4; ++rank) {
     workers.emplace_back([&, rank] {
@@ -336,30 +336,30 @@ TEST_F(RecoveryTest, ChangesGoOnWhileACheckpointIsWritten) {
       }
     });
   }
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(keeper->Save(), absl::OkStatus());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(compactor->Save(), absl::OkStatus());
   for (std::thread& worker : workers) worker.join();
   const RecoveredLife::Rows before = life->rows();
   EXPECT_EQ(before.size(), 4 * 50 + 3u);
-  keeper.reset();
+  compactor.reset();
   life.reset();
   EXPECT_EQ(Again()->rows(), before);
 }
 
 TEST_F(RecoveryTest, ACheckpointThatFailsLeavesAllAsItWas) {
   auto life = Begin(Mode::kAsync, 1);
-  auto keeper = Keeper::Start(life->job(), life->journal(), {}).value();
+  auto compactor = LogCompactor::Start(life->job(), life->journal(), {}).value();
   EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
-  ASSERT_EQ(keeper->Save(), absl::OkStatus());
+  ASSERT_EQ(compactor->Save(), absl::OkStatus());
   EXPECT_EQ(life->Push(0, 2, 2, {{2, 1.0f}}), 0);
-  for (const char* point : {"keeper.cut=error", "file.write=enospc", "file.fsync=error", "file.rename=error"}) {
+  for (const char* point : {"compactor.snapshot=error", "file.write=enospc", "file.fsync=error", "file.rename=error"}) {
     ASSERT_TRUE(base::ArmFailpoints(point).ok());
-    EXPECT_FALSE(keeper->Save().ok()) << point;
+    EXPECT_FALSE(compactor->Save().ok()) << point;
     ASSERT_TRUE(base::ArmFailpoints("").ok());
     EXPECT_EQ(life->Push(0, 3, 3, {{3, 1.0f}}), 0) << point;
   }
   const RecoveredLife::Rows before = life->rows();
-  ASSERT_EQ(keeper->Save(), absl::OkStatus());
-  keeper.reset();
+  ASSERT_EQ(compactor->Save(), absl::OkStatus());
+  compactor.reset();
   life.reset();
   EXPECT_EQ(Again()->rows(), before);
 }
@@ -368,18 +368,18 @@ TEST_F(RecoveryTest, WhoTakesPartAndWhereTheyMetIsRemembered) {
   auto life = Begin(Mode::kAsync, 2);
   const auto never = [] { return false; };
   std::thread other(
-      [&] { EXPECT_TRUE(life->job().rendezvous().Meet(RecoveryWorker(1), "here", 0, "b", {}, never).ok()); });
-  EXPECT_TRUE(life->job().rendezvous().Meet(RecoveryWorker(0), "here", 0, "a", {}, never).ok());
+      [&] { EXPECT_TRUE(life->job().rendezvous().AllGather(RecoveryWorker(1), "here", 0, "b", {}, never).ok()); });
+  EXPECT_TRUE(life->job().rendezvous().AllGather(RecoveryWorker(0), "here", 0, "a", {}, never).ok());
   other.join();
   life->job().roster().Leave(RecoveryWorker(1));
   life.reset();
   life = Again();
-  const auto again = life->job().rendezvous().Meet(RecoveryWorker(0), "here", 0, "a", {}, never);
+  const auto again = life->job().rendezvous().AllGather(RecoveryWorker(0), "here", 0, "a", {}, never);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(**again, (Rendezvous::Payloads{{0, "a"}, {1, "b"}})) << "one whose answer was lost asks again";
   EXPECT_FALSE(life->job().roster().Expected(1));
   EXPECT_TRUE(life->job().roster().Expected(0));
-  EXPECT_TRUE(life->job().rendezvous().Meet(RecoveryWorker(0), "here", 1, "c", {}, never).ok())
+  EXPECT_TRUE(life->job().rendezvous().AllGather(RecoveryWorker(0), "here", 1, "c", {}, never).ok())
       << "worker 1 is not waited for";
 }
 
@@ -401,7 +401,7 @@ TEST_F(RecoveryTest, TheFolderBelongsToOneServer) {
 // Before the first checkpoint only the job's own log knows that they were there.
 TEST_F(RecoveryTest, ALaneOrAJobThatIsGoneIsNotTakenForANewOne) {
   for (const std::string gone : {"lane0", "lane1", "job"}) {
-    table::TestFolder folder;
+    base::TestFolder folder;
     auto life = std::make_unique<RecoveredLife>(folder.path(), RecoverySpec(Mode::kAsync, 1));
     EXPECT_TRUE(life->job().roster().Join(RecoveryWorker(0)).ok());
     EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
@@ -425,7 +425,7 @@ TEST_F(RecoveryTest, ALaneOrAJobThatIsGoneIsNotTakenForANewOne) {
 TEST_F(RecoveryTest, ALogThatIsGoneIsNotTakenForAnEmptyOne) {
   auto life = Begin(Mode::kAsync, 1);
   EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
-  ASSERT_EQ(Keeper::Start(life->job(), life->journal(), {}).value()->Save(), absl::OkStatus());
+  ASSERT_EQ(LogCompactor::Start(life->job(), life->journal(), {}).value()->Save(), absl::OkStatus());
   const std::string term = life->journal().folder();
   life.reset();
   for (const auto& entry : fs::directory_iterator(term + "/log"))

@@ -141,7 +141,7 @@ int Main(int argc, char** argv) {
   options.data_dir = args->data_dir;
   options.lease.length = std::chrono::duration<double>(*args->lease);
   if (args->since.has_value()) options.since = *args->since;
-  options.keeper.log_bytes = static_cast<uint64_t>(*args->log_limit) << 20;
+  options.compactor.log_bytes = static_cast<uint64_t>(*args->log_limit) << 20;
   options.push_memory = static_cast<uint64_t>(*args->push_memory) << 20;
   options.credentials = args->spec.credentials;
   if (!args->spec.servers.empty())

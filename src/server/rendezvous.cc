@@ -11,23 +11,23 @@
 namespace regatta::server {
 namespace {
 
-constexpr std::chrono::seconds kSayAfter(10);
-constexpr std::chrono::milliseconds kLookAtCaller(100);  // whether it still waits
-constexpr size_t kKept = 256;                            // rounds that are over
-constexpr size_t kKeptFirst = 32;             // besides: how the job began, for a worker that comes back late
-constexpr size_t kKeptFirstBytes = 64 << 10;  // of one of these; larger ones are like the others
-constexpr size_t kKeptAnyhow = 2;             // the last, whatever their size: for calls that are repeated
-constexpr uint64_t kKeptOfName = 4;           // of one name, the last
+constexpr std::chrono::seconds kLogAfter(10);
+constexpr std::chrono::milliseconds kCallerPoll(100);  // whether it still waits
+constexpr size_t kKept = 256;                          // rounds that are over
+constexpr size_t kKeptFirst = 32;                      // besides: how the job began, for a worker that comes back late
+constexpr size_t kKeptFirstBytes = 64 << 10;           // of one of these; larger ones are like the others
+constexpr size_t kKeptAnyhow = 2;                      // the last, whatever their size: for calls that are repeated
+constexpr uint64_t kKeptOfName = 4;                    // of one name, the last
 
 }  // namespace
 
 Rendezvous::Rendezvous(Roster& roster) : roster_(roster) {
-  roster_.Listen([this] { Look(); });
+  roster_.Listen([this] { CompleteRounds(); });
 }
 
-absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(
+absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::AllGather(
     const Identity& worker, const std::string& name, uint64_t number, std::string payload,
-    std::chrono::duration<double> timeout, const std::function<bool()>& cancelled, Brought brought) {
+    std::chrono::duration<double> timeout, const std::function<bool()>& cancelled, Outcome outcome) {
   base::MutexLock lock(mu_);
   const int rank = worker.rank;
   const Caller caller{rank, worker.incarnation};
@@ -37,10 +37,10 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::Meet(
   const auto known = rounds_.find(key);
   std::shared_ptr<Round> round = known == rounds_.end() ? nullptr : known->second;
   if (round == nullptr || !round->complete) {
-    if (brought == Brought::kFailure) payload.resize(std::min(payload.size(), kMostFailureBytes));
+    if (outcome == Outcome::kFailure) payload.resize(std::min(payload.size(), kMostFailureBytes));
     RETURN_IF_ERROR(CheckRoomLocked(caller, key, payload.size()));
     if (round == nullptr) rounds_[key] = round = std::make_shared<Round>();
-    if (brought == Brought::kFailure)
+    if (outcome == Outcome::kFailure)
       round->failures[rank] = absl::AbortedError(absl::StrCat("worker ", rank, ": ", payload));
     round->payloads[rank] = std::move(payload);
     round->brought_by[rank] = worker.incarnation;
@@ -71,13 +71,13 @@ absl::Status Rendezvous::AwaitLocked(const Caller& caller, const RoundKey& key, 
     if (cancelled())
       return absl::CancelledError(
           absl::StrCat("worker ", caller.first, " does not wait for '", key.first, "' any more"));
-    changed_.WaitFor(mu_, kLookAtCaller);
+    changed_.WaitFor(mu_, kCallerPoll);
     if (round.complete) break;
     const auto now = std::chrono::steady_clock::now();
     if (timeout.count() > 0 && now - start > timeout)
       return absl::DeadlineExceededError(
           absl::StrFormat("waited %.0f s for %s", timeout.count(), MissingLocked(round)));
-    if (now - said < kSayAfter) continue;
+    if (now - said < kLogAfter) continue;
     said = now;
     LOG(WARNING) << absl::StrFormat("'%s': waiting %.0f s for %s", base::Printable(key.first),
                                     std::chrono::duration<double>(now - start).count(), MissingLocked(round));
@@ -103,7 +103,7 @@ absl::Status Rendezvous::CheckRoomLocked(const Caller& caller, const RoundKey& k
   for (const auto& [other, round] : rounds_) {
     if (round->complete) continue;
     const auto waiting = round->calls.find(caller);
-    const bool brought = round->Brought(caller);
+    const bool brought = round->HasPayloadOf(caller);
     calls += std::max(waiting == round->calls.end() ? size_t{0} : waiting->second, brought ? size_t{1} : size_t{0});
     if (brought && other != key) bytes += round->payloads.at(rank).size();
   }
@@ -123,7 +123,7 @@ void Rendezvous::LeaveLocked(const Caller& caller, const RoundKey& key, const st
   if (--round->calls[caller] > 0) return;
   round->calls.erase(caller);
   if (round->complete) return;
-  if (round->Brought(caller) && !round->failures.contains(caller.first)) round->Drop(caller.first);
+  if (round->HasPayloadOf(caller) && !round->failures.contains(caller.first)) round->Drop(caller.first);
   const auto found = rounds_.find(key);
   if (round->payloads.empty() && round->calls.empty() && found != rounds_.end() && found->second == round)
     rounds_.erase(found);
@@ -135,7 +135,7 @@ void Rendezvous::Forget(int rank) {
   const uint64_t successor = roster_.members().at(static_cast<size_t>(rank)).id.incarnation;
   successors_[rank] = successor;
   for (const auto& [key, round] : rounds_)
-    if (!round->complete && !round->Brought({rank, successor})) round->Drop(rank);
+    if (!round->complete && !round->HasPayloadOf({rank, successor})) round->Drop(rank);
   changed_.NotifyAll();
 }
 
@@ -160,7 +160,7 @@ bool Rendezvous::TryCompleteLocked(const RoundKey& key, Round& round) {
   return true;
 }
 
-// Workers meet one after the other: who asks again asks for one of the last, or comes back and walks from the first.
+// Rounds come one after the other: who asks again asks for one of the last, or comes back and walks from the first.
 void Rendezvous::KeepLocked(const RoundKey& key) {
   const size_t bytes = rounds_.at(key)->bytes();
   if (first_ < kKeptFirst && key.second == 0 && bytes <= kKeptFirstBytes) {
@@ -220,7 +220,7 @@ std::string Rendezvous::MissingLocked(const Round& round) const {
   return missing;
 }
 
-void Rendezvous::Look() {
+void Rendezvous::CompleteRounds() {
   base::MutexLock lock(mu_);
   const auto rounds = rounds_;  // completing one may forget another
   for (const auto& [key, round] : rounds)

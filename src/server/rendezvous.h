@@ -1,4 +1,4 @@
-// Where workers meet: each brings bytes under a name and leaves, when all that are expected have come, with
+// All-gather rounds: each worker brings bytes under a name and leaves, when all that are expected have come, with
 // everybody's. Barriers and reductions are made of it. A name may be used again: its rounds are counted, and a call may
 // be repeated.
 // Thread-safety: all methods are concurrent.
@@ -19,7 +19,7 @@
 
 namespace regatta::server {
 
-enum class Brought : uint8_t { kResult, kFailure };  // kFailure: the payload says why the worker is about to give up
+enum class Outcome : uint8_t { kResult, kFailure };  // kFailure: the payload says why the worker is about to give up
 
 class Rendezvous {
  public:
@@ -36,26 +36,27 @@ class Rendezvous {
   // naming who is missing, after `timeout` (0 = none).
   // RESOURCE_EXHAUSTED, and nothing is brought, if the worker has too much here already. What a call brought that ends
   // without an answer is not kept, but for a failure.
-  // ABORTED with its words, for everybody, where somebody brings a failure. Such a meeting, and any that ends when
-  // somebody has given up where workers come back, is not remembered: when the job goes on, they meet again.
+  // ABORTED with its words, for everybody, where somebody brings a failure. Such a round, and any that ends when
+  // somebody has given up where workers come back, is not remembered: when the job goes on, they try the round again.
   // FAILED_PRECONDITION if another process has the worker's place (Forget), also for a call that waits already.
-  absl::StatusOr<std::shared_ptr<const Payloads>> Meet(const Identity& worker, const std::string& name, uint64_t round,
-                                                       std::string payload, std::chrono::duration<double> timeout,
-                                                       const std::function<bool()>& cancelled,
-                                                       Brought brought = Brought::kResult);
+  absl::StatusOr<std::shared_ptr<const Payloads>> AllGather(const Identity& worker, const std::string& name,
+                                                            uint64_t round, std::string payload,
+                                                            std::chrono::duration<double> timeout,
+                                                            const std::function<bool()>& cancelled,
+                                                            Outcome outcome = Outcome::kResult);
 
   // Another process has taken the rank's place: the one that the roster has now. It comes again to what is not over
   // yet. What processes before it brought there is dropped, and their calls end. Call it after Roster::Join; a second
   // call for the same process changes nothing.
   void Forget(int rank);
 
-  // Called, under the lock, before a meeting is over: an error ends the job. Before the first Meet only.
+  // Called, under the lock, before a round is over: an error ends the job. Before the first AllGather only.
   using Record = std::function<absl::Status(const std::string& name, uint64_t round, const Payloads& payloads)>;
   void RecordWith(Record record) { record_ = std::move(record); }
-  // As a record tells; nothing new where it tells of a meeting that is known. Before the first Meet only.
+  // As a record tells; nothing new where it tells of a round that is known. Before the first AllGather only.
   void Restore(const std::string& name, uint64_t round, Payloads payloads);
   using RoundKey = std::pair<std::string, uint64_t>;
-  // The meetings that are over and still known: whoever comes to one of them gets its answer.
+  // The rounds that are over and still known: whoever comes to one of them gets its answer.
   std::vector<RoundKey> over() const;
   // `fn` with all of these, so that restored in this order they are known as they are now, while no other one ends.
   using Over = std::vector<std::pair<RoundKey, std::shared_ptr<const Payloads>>>;
@@ -72,7 +73,7 @@ class Rendezvous {
 
     absl::Status failure() const { return failures.empty() ? absl::OkStatus() : failures.begin()->second; }
     size_t bytes() const;
-    bool Brought(const Caller& caller) const {
+    bool HasPayloadOf(const Caller& caller) const {
       const auto found = brought_by.find(caller.first);
       return found != brought_by.end() && found->second == caller.second;
     }
@@ -94,7 +95,7 @@ class Rendezvous {
   void ForgetLocked(const RoundKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void KeepLocked(const RoundKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string MissingLocked(const Round& round) const;
-  void Look();
+  void CompleteRounds();
 
   Roster& roster_;
   mutable base::Mutex mu_;
@@ -102,7 +103,7 @@ class Rendezvous {
   Record record_ = [](const std::string&, uint64_t, const Payloads&) { return absl::OkStatus(); };
   std::map<RoundKey, std::shared_ptr<Round>> rounds_ ABSL_GUARDED_BY(mu_);
   std::map<int, uint64_t> successors_ ABSL_GUARDED_BY(mu_);  // incarnations that took a place, by rank
-  absl::Status unrecorded_ ABSL_GUARDED_BY(mu_);             // why a meeting could not end
+  absl::Status unrecorded_ ABSL_GUARDED_BY(mu_);             // why a round could not end
   size_t first_ ABSL_GUARDED_BY(mu_) = 0;               // of rounds_: how many of the job's first are kept for good
   std::deque<RoundKey> complete_ ABSL_GUARDED_BY(mu_);  // of rounds_, the others, the oldest first
   size_t kept_bytes_ ABSL_GUARDED_BY(mu_) = 0;          // of complete_

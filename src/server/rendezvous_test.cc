@@ -17,7 +17,7 @@ Identity Worker(int rank, uint64_t incarnation = 7) { return {rank, incarnation,
 bool Never() { return false; }
 bool Always() { return true; }
 
-// Where two workers meet, who are both here.
+// A rendezvous of two workers, who are both here.
 struct TwoWorkers {
   explicit TwoWorkers(LossPolicy policy) : roster(2, policy) {
     for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(roster.Join(Worker(rank)).ok());
@@ -33,33 +33,33 @@ struct TwoWorkers {
 };
 
 // Worker 1 is lost while worker 0 waits: what worker 0 is told.
-absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> MeetWhileOneIsLost(LossPolicy policy) {
+absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> GatherWhileOneIsLost(LossPolicy policy) {
   TwoWorkers two(policy);
   std::thread loss([&] { two.roster.Lose(1, "no heartbeat"); });
-  auto met = two.rendezvous.Meet(Worker(0), "epoch", 0, "a", {}, Never);
+  auto gathered = two.rendezvous.AllGather(Worker(0), "epoch", 0, "a", {}, Never);
   loss.join();
-  return met;
+  return gathered;
 }
 
-TEST(Rendezvous, WhereTheJobEndsWithAWorkerNobodyMeetsWithoutIt) {
+TEST(Rendezvous, WhereTheJobEndsWithAWorkerNoRoundCompletesWithoutIt) {
   for (int i = 0; i < 200; ++i)
-    ASSERT_EQ(MeetWhileOneIsLost(LossPolicy::kFail).status().code(), absl::StatusCode::kAborted) << i;
+    ASSERT_EQ(GatherWhileOneIsLost(LossPolicy::kFail).status().code(), absl::StatusCode::kAborted) << i;
 }
 
-TEST(Rendezvous, WhereTheOthersGoOnTheyMeetWithoutIt) {
-  const auto met = MeetWhileOneIsLost(LossPolicy::kShrink);
-  ASSERT_TRUE(met.ok()) << met.status();
-  EXPECT_EQ(**met, (Rendezvous::Payloads{{0, "a"}}));
+TEST(Rendezvous, WhereTheOthersGoOnRoundsCompleteWithoutIt) {
+  const auto gathered = GatherWhileOneIsLost(LossPolicy::kShrink);
+  ASSERT_TRUE(gathered.ok()) << gathered.status();
+  EXPECT_EQ(**gathered, (Rendezvous::Payloads{{0, "a"}}));
 }
 
-using Met = absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>>;
+using Gathered = absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>>;
 
 // A call in a thread of its own: when the constructor returns it waits, or has ended.
 class WaitingCall {
  public:
   WaitingCall(Rendezvous& rendezvous, const Identity& worker, const std::string& name, const std::string& payload)
-      : met_(absl::UnknownError("it waits")), thread_([this, &rendezvous, worker, name, payload] {
-          met_ = rendezvous.Meet(worker, name, 0, payload, {}, [this] {
+      : gathered_(absl::UnknownError("it waits")), thread_([this, &rendezvous, worker, name, payload] {
+          gathered_ = rendezvous.AllGather(worker, name, 0, payload, {}, [this] {
             waits_ = true;
             waits_.notify_all();
             return cancelled_.load();
@@ -72,13 +72,13 @@ class WaitingCall {
   ~WaitingCall() {
     if (thread_.joinable()) (void)Cancel();
   }
-  Met Cancel() {
+  Gathered Cancel() {
     cancelled_ = true;
     return End();
   }
-  Met End() {
+  Gathered End() {
     thread_.join();
-    return met_;
+    return gathered_;
   }
   // It has ended within seconds, by itself.
   bool Ends() const {
@@ -87,7 +87,7 @@ class WaitingCall {
   }
 
  private:
-  Met met_;
+  Gathered gathered_;
   std::atomic<bool> waits_{false}, cancelled_{false}, ended_{false};
   std::thread thread_;
 };
@@ -98,10 +98,10 @@ TEST(Rendezvous, WhoeverTakesAPlaceBringsItsOwn) {
   WaitingCall old(two.rendezvous, Worker(1), "pushed", "old");
   two.Replace(Worker(1, 8));
   WaitingCall first(two.rendezvous, Worker(0), "pushed", "a");
-  EXPECT_TRUE(two.rendezvous.Meet(Worker(1, 8), "pushed", 0, "new", {}, Never).ok());
-  const Met met = first.End();
-  ASSERT_TRUE(met.ok()) << met.status();
-  EXPECT_EQ(**met, (Rendezvous::Payloads{{0, "a"}, {1, "new"}}));
+  EXPECT_TRUE(two.rendezvous.AllGather(Worker(1, 8), "pushed", 0, "new", {}, Never).ok());
+  const Gathered gathered = first.End();
+  ASSERT_TRUE(gathered.ok()) << gathered.status();
+  EXPECT_EQ(**gathered, (Rendezvous::Payloads{{0, "a"}, {1, "new"}}));
 }
 
 // Otherwise whoever waits for the old process to end, before its successor goes on, waits for ever.
@@ -117,7 +117,7 @@ TEST(Rendezvous, ACallOfAProcessWhosePlaceWasTakenEnds) {
 TEST(Rendezvous, ACallThatComesAfterItsPlaceWasTakenIsRefused) {
   TwoWorkers two(LossPolicy::kAwait);
   two.Replace(Worker(1, 8));
-  EXPECT_TRUE(absl::IsFailedPrecondition(two.rendezvous.Meet(Worker(1), "pushed", 0, "old", {}, Always).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(two.rendezvous.AllGather(Worker(1), "pushed", 0, "old", {}, Always).status()));
   WaitingCall first(two.rendezvous, Worker(0), "pushed", "a");
   EXPECT_TRUE(absl::IsCancelled(first.Cancel().status())) << "it met the old process";
 }
@@ -141,9 +141,9 @@ TEST(Rendezvous, OfOneNameTheLastRoundsAreKept) {
   Rendezvous rendezvous(roster);
   EXPECT_TRUE(roster.Join(Worker(0)).ok());
   for (int i = 0; i < 100; ++i)
-    EXPECT_TRUE(rendezvous.Meet(Worker(0), absl::StrCat("once ", i), 0, "", {}, Never).ok());
+    EXPECT_TRUE(rendezvous.AllGather(Worker(0), absl::StrCat("once ", i), 0, "", {}, Never).ok());
   for (uint64_t round = 0; round < 1000; ++round)
-    EXPECT_TRUE(rendezvous.Meet(Worker(0), "often", round, "", {}, Never).ok());
+    EXPECT_TRUE(rendezvous.AllGather(Worker(0), "often", round, "", {}, Never).ok());
   const auto over = rendezvous.over();
   EXPECT_LE(over.size(), 106u);
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("often", 999)), over.end());
@@ -152,10 +152,11 @@ TEST(Rendezvous, OfOneNameTheLastRoundsAreKept) {
 
 // What `rank` finds when everybody comes to `name`.
 std::string BroughtBy(TwoWorkers& two, const std::string& name, int rank) {
-  std::thread other([&] { EXPECT_TRUE(two.rendezvous.Meet(Worker(1 - rank), name, 0, "theirs", {}, Never).ok()); });
-  const auto met = two.rendezvous.Meet(Worker(rank), name, 0, "mine", {}, Never);
+  std::thread other(
+      [&] { EXPECT_TRUE(two.rendezvous.AllGather(Worker(1 - rank), name, 0, "theirs", {}, Never).ok()); });
+  const auto gathered = two.rendezvous.AllGather(Worker(rank), name, 0, "mine", {}, Never);
   other.join();
-  return met.ok() ? (*met)->at(rank) : std::string(met.status().message());
+  return gathered.ok() ? (*gathered)->at(rank) : std::string(gathered.status().message());
 }
 
 TEST(Rendezvous, WhatACallBroughtThatEndsWithoutAnAnswerIsNotKept) {
@@ -163,9 +164,9 @@ TEST(Rendezvous, WhatACallBroughtThatEndsWithoutAnAnswerIsNotKept) {
   const std::string large(Rendezvous::kMostBytes, 'x');
   for (int i = 0; i < 3; ++i) {  // more than a worker may have here
     const std::string name = absl::StrCat("never ", i);
-    EXPECT_TRUE(absl::IsCancelled(two.rendezvous.Meet(Worker(0), name, 0, large, {}, Always).status())) << i;
+    EXPECT_TRUE(absl::IsCancelled(two.rendezvous.AllGather(Worker(0), name, 0, large, {}, Always).status())) << i;
     EXPECT_TRUE(absl::IsDeadlineExceeded(
-        two.rendezvous.Meet(Worker(0), name, 1, large, std::chrono::nanoseconds(1), Never).status()))
+        two.rendezvous.AllGather(Worker(0), name, 1, large, std::chrono::nanoseconds(1), Never).status()))
         << i;
   }
   EXPECT_EQ(BroughtBy(two, "never 0", 0), "mine");
@@ -181,13 +182,14 @@ TEST(Rendezvous, AWorkerHasSoManyBytesHereAndNoMore) {
       return over.load();
     };
     EXPECT_TRUE(absl::IsCancelled(
-        two.rendezvous.Meet(Worker(0), "large", 0, std::string(Rendezvous::kMostBytes, 'x'), {}, cancelled).status()));
+        two.rendezvous.AllGather(Worker(0), "large", 0, std::string(Rendezvous::kMostBytes, 'x'), {}, cancelled)
+            .status()));
   });
   there.wait(false);
-  const absl::Status refused = two.rendezvous.Meet(Worker(0), "more", 0, "x", {}, Always).status();
+  const absl::Status refused = two.rendezvous.AllGather(Worker(0), "more", 0, "x", {}, Always).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_NE(refused.message().find(absl::StrCat("may have ", Rendezvous::kMostBytes)), std::string::npos) << refused;
-  EXPECT_TRUE(absl::IsCancelled(two.rendezvous.Meet(Worker(1), "more", 0, "x", {}, Always).status()))
+  EXPECT_TRUE(absl::IsCancelled(two.rendezvous.AllGather(Worker(1), "more", 0, "x", {}, Always).status()))
       << "another worker's";
   over = true;
   waiting.join();
@@ -201,8 +203,9 @@ TEST(Rendezvous, AWorkerHasSoManyCallsWaitingAndNoMore) {
   std::vector<std::thread> calls;
   for (size_t i = 0; i < 2 * Rendezvous::kMostWaiting; ++i)
     calls.emplace_back([&, i] {
-      const auto met = two.rendezvous.Meet(Worker(0), absl::StrCat("call ", i), 0, "", {}, [&] { return over.load(); });
-      if (absl::IsResourceExhausted(met.status()) && ++refused == Rendezvous::kMostWaiting) over = true;
+      const auto gathered =
+          two.rendezvous.AllGather(Worker(0), absl::StrCat("call ", i), 0, "", {}, [&] { return over.load(); });
+      if (absl::IsResourceExhausted(gathered.status()) && ++refused == Rendezvous::kMostWaiting) over = true;
     });
   for (std::thread& call : calls) call.join();
   EXPECT_EQ(refused, Rendezvous::kMostWaiting);
@@ -215,7 +218,7 @@ TEST(Rendezvous, OfTheRoundsThatAreOverSoManyBytesAreKept) {
   EXPECT_TRUE(roster.Join(Worker(0)).ok());
   const size_t bytes = size_t{4} << 20;
   for (int i = 0; i < 100; ++i)
-    EXPECT_TRUE(rendezvous.Meet(Worker(0), absl::StrCat("large ", i), 0, std::string(bytes, 'x'), {}, Never).ok());
+    EXPECT_TRUE(rendezvous.AllGather(Worker(0), absl::StrCat("large ", i), 0, std::string(bytes, 'x'), {}, Never).ok());
   const auto over = rendezvous.over();
   EXPECT_EQ(over.size(), Rendezvous::kKeptBytes / bytes);
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("large 99", 0)), over.end());
@@ -225,19 +228,19 @@ TEST(Rendezvous, TheLastRoundsAreKeptWhateverTheirSize) {
   TwoWorkers two(LossPolicy::kAwait);
   const std::string large(Rendezvous::kMostBytes, 'x');
   for (const char* name : {"a", "b", "c"}) {
-    std::thread other([&] { EXPECT_TRUE(two.rendezvous.Meet(Worker(1), name, 0, large, {}, Never).ok()); });
-    EXPECT_TRUE(two.rendezvous.Meet(Worker(0), name, 0, large, {}, Never).ok());
+    std::thread other([&] { EXPECT_TRUE(two.rendezvous.AllGather(Worker(1), name, 0, large, {}, Never).ok()); });
+    EXPECT_TRUE(two.rendezvous.AllGather(Worker(0), name, 0, large, {}, Never).ok());
     other.join();
   }
   EXPECT_EQ(two.rendezvous.over(), (std::vector<Rendezvous::RoundKey>{{"b", 0}, {"c", 0}}));
-  EXPECT_TRUE(two.rendezvous.Meet(Worker(0), "c", 0, "again", {}, Never).ok());
+  EXPECT_TRUE(two.rendezvous.AllGather(Worker(0), "c", 0, "again", {}, Never).ok());
 }
 
 // What is said in an hour, looked at every second, with the seconds at which it was.
 std::vector<std::string> SaidInAnHour(WorkerWait& wait, WorkerWait::Clock::time_point start, const Roster* roster) {
   std::vector<std::string> said;
   for (int second = 0; second <= 3600; ++second)
-    if (const std::string line = wait.Say(start + std::chrono::seconds(second), roster); !line.empty())
+    if (const std::string line = wait.LineIfDue(start + std::chrono::seconds(second), roster); !line.empty())
       said.push_back(line.substr(0, line.find(" s for")));
   return said;
 }
@@ -253,7 +256,7 @@ TEST(WorkerWait, IsToldEverMoreSeldom) {
 TEST(WorkerWait, NamesThoseWhoHaveNotComeAndEndsWithTheLast) {
   const WorkerWait::Clock::time_point start;
   const auto after = [start](int workers, const Roster* roster) {
-    return WorkerWait(workers, std::chrono::seconds(30), start).Say(start + std::chrono::seconds(31), roster);
+    return WorkerWait(workers, std::chrono::seconds(30), start).LineIfDue(start + std::chrono::seconds(31), roster);
   };
   EXPECT_EQ(after(0, nullptr), "waiting 31 s for the first worker; one that has ended says why in its own log");
   EXPECT_EQ(after(2, nullptr),
@@ -277,15 +280,16 @@ TEST(Rendezvous, AFailureIsHeardByAllAndNotRemembered) {
       ++recorded;
       return absl::OkStatus();
     });
-    std::thread other(
-        [&] { EXPECT_EQ(rendezvous.Meet(Worker(1), "saved", 0, "", {}, Never).status().message(), "worker 0: full"); });
-    const auto met = rendezvous.Meet(Worker(0), "saved", 0, "full", {}, Never, Brought::kFailure);
+    std::thread other([&] {
+      EXPECT_EQ(rendezvous.AllGather(Worker(1), "saved", 0, "", {}, Never).status().message(), "worker 0: full");
+    });
+    const auto gathered = rendezvous.AllGather(Worker(0), "saved", 0, "full", {}, Never, Outcome::kFailure);
     other.join();
-    EXPECT_EQ(met.status().code(), absl::StatusCode::kAborted);
+    EXPECT_EQ(gathered.status().code(), absl::StatusCode::kAborted);
     EXPECT_EQ(recorded, 0);
     EXPECT_TRUE(rendezvous.over().empty());
-    std::thread again([&] { EXPECT_TRUE(rendezvous.Meet(Worker(1), "saved", 0, "", {}, Never).ok()); });
-    EXPECT_TRUE(rendezvous.Meet(Worker(0), "saved", 0, "", {}, Never).ok());
+    std::thread again([&] { EXPECT_TRUE(rendezvous.AllGather(Worker(1), "saved", 0, "", {}, Never).ok()); });
+    EXPECT_TRUE(rendezvous.AllGather(Worker(0), "saved", 0, "", {}, Never).ok());
     again.join();
     EXPECT_EQ(recorded, 1);
   }
@@ -295,12 +299,12 @@ TEST(Rendezvous, AFailureIsHeardByAllAndNotRemembered) {
 TEST(Rendezvous, AFailureGoesWithTheProcessThatBroughtIt) {
   TwoWorkers two(LossPolicy::kAwait);
   Rendezvous& rendezvous = two.rendezvous;
-  const auto killed = rendezvous.Meet(
-      Worker(0), "saved", 0, "full", {}, [] { return true; }, Brought::kFailure);
+  const auto killed = rendezvous.AllGather(
+      Worker(0), "saved", 0, "full", {}, [] { return true; }, Outcome::kFailure);
   EXPECT_TRUE(absl::IsCancelled(killed.status())) << killed.status();
   two.Replace(Worker(0, 8));
-  std::thread other([&] { EXPECT_TRUE(rendezvous.Meet(Worker(1), "saved", 0, "", {}, Never).ok()); });
-  EXPECT_TRUE(rendezvous.Meet(Worker(0, 8), "saved", 0, "", {}, Never).ok());
+  std::thread other([&] { EXPECT_TRUE(rendezvous.AllGather(Worker(1), "saved", 0, "", {}, Never).ok()); });
+  EXPECT_TRUE(rendezvous.AllGather(Worker(0, 8), "saved", 0, "", {}, Never).ok());
   other.join();
 }
 
@@ -308,8 +312,8 @@ TEST(Rendezvous, OneThatGaveUpIsWaitedForWhereItComesBack) {
   for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kShrink}) {
     TwoWorkers two(policy);
     two.roster.Leave(Worker(0), Farewell::kGaveUp);
-    const auto met = two.rendezvous.Meet(Worker(1), "saved", 0, "", std::chrono::milliseconds(50), Never);
-    EXPECT_EQ(met.status().code(),
+    const auto gathered = two.rendezvous.AllGather(Worker(1), "saved", 0, "", std::chrono::milliseconds(50), Never);
+    EXPECT_EQ(gathered.status().code(),
               policy == LossPolicy::kAwait ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kOk);
     EXPECT_EQ(two.rendezvous.over().empty(), policy == LossPolicy::kAwait);
   }

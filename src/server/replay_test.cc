@@ -7,10 +7,10 @@
 #include <functional>
 #include <random>
 
-#include "server/keeper.h"
+#include "base/testing/test_folder.h"
+#include "server/log_compactor.h"
 #include "server/testing/golden_job.h"
 #include "server/testing/lasting_job.h"
-#include "table/checkpoint/test_folder.h"
 
 namespace regatta::server {
 namespace {
@@ -70,11 +70,11 @@ class ReplayTest : public testing::Test {
     return workers().Ask(0, lane, header, body + behind);
   }
 
-  absl::Status Save(const KeeperOptions& options = {}) {
-    return Keeper::Start(job(), *opened_.journal, options).value()->Save();
+  absl::Status Save(const CompactorOptions& options = {}) {
+    return LogCompactor::Start(job(), *opened_.journal, options).value()->Save();
   }
 
-  table::TestFolder folder_;
+  base::TestFolder folder_;
   JobSpec spec_;
   LastingJob opened_;
   std::unique_ptr<GoldenWorkers> workers_;
@@ -408,7 +408,7 @@ TEST_P(RandomOrderTest, IsGivenBack) {
   Start(mode, policy);
   std::mt19937 random(static_cast<uint32_t>(seed));
   const auto die = [&](uint32_t sides) { return random() % sides; };
-  auto keeper = Keeper::Start(job(), *opened_.journal, {}).value();
+  auto compactor = LogCompactor::Start(job(), *opened_.journal, {}).value();
   uint64_t step[2] = {0, 0};
   bool lost = false;
   int stream = 0;  // the newest; a request may come down the one before it
@@ -446,7 +446,7 @@ TEST_P(RandomOrderTest, IsGivenBack) {
         break;
       case 7:
         if (die(4) == 0) {
-          ASSERT_EQ(keeper->Save(), absl::OkStatus());
+          ASSERT_EQ(compactor->Save(), absl::OkStatus());
         }
         break;
       case 8:

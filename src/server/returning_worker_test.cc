@@ -7,12 +7,12 @@
 #include <thread>
 
 #include "base/grouped_keys.h"
+#include "base/testing/test_folder.h"
 #include "server/hosted_job.h"
 #include "server/journal.h"
-#include "server/keeper.h"
 #include "server/lane_session.h"
+#include "server/log_compactor.h"
 #include "server/testing/lasting_job.h"
-#include "table/checkpoint/test_folder.h"
 
 namespace regatta::server {
 namespace {
@@ -48,7 +48,7 @@ class Job {
     job_ = *std::move(opened.job);
   }
   HostedJob& hosted() { return *job_; }
-  absl::Status Save() { return Keeper::Start(*job_, *journal_, {}).value()->Save(); }
+  absl::Status Save() { return LogCompactor::Start(*job_, *journal_, {}).value()->Save(); }
 
   // As after a kill of the process before.
   void Join(int rank, uint64_t incarnation) {
@@ -57,9 +57,9 @@ class Job {
     now_[rank] = incarnation;
   }
   base::DataPosition Learnt(int rank, int lane) {
-    LaneSeat& seat = job_->seat(rank, lane);
-    base::MutexLock lock(seat.mu);
-    return seat.learnt;
+    WorkerLane& worker_lane = job_->worker_lane(rank, lane);
+    base::MutexLock lock(worker_lane.mu);
+    return worker_lane.learnt;
   }
 
   struct Answer {
@@ -161,7 +161,7 @@ class ReturnTest : public testing::Test {
     job = std::make_unique<Job>(folder_.path(), spec_);
   }
 
-  table::TestFolder folder_;
+  base::TestFolder folder_;
   JobSpec spec_;
 };
 
@@ -299,10 +299,10 @@ TEST(Roster, AwaitsAWorkerThatIsLostAndEndsTheJobWhenItDoesNotComeBack) {
   ASSERT_TRUE(returned.ok());
   EXPECT_EQ(*returned, "b");
   EXPECT_THAT(std::string(roster.Check({1, 1, "b"}).message()), HasSubstr("c"));
-  roster.LoseSilent(std::chrono::seconds(10));
+  roster.ExpireSilent(std::chrono::seconds(10));
   EXPECT_EQ(roster.failure(), absl::OkStatus());
   roster.Lose(1, "test");
-  roster.LoseSilent(std::chrono::seconds(10));
+  roster.ExpireSilent(std::chrono::seconds(10));
   EXPECT_THAT(std::string(roster.failure().message()), HasSubstr("worker 1 (c"));
 }
 
@@ -318,9 +318,9 @@ TEST(Roster, AWorkerThatLivesIsNotReplaced) {
   EXPECT_TRUE(absl::IsUnavailable(roster.Join({1, 2, "c"}).status())) << "it was heard since its connection broke";
   roster.Suspect({1, 1, "b"});
   EXPECT_TRUE(absl::IsUnavailable(roster.Join({1, 2, "c"}).status())) << "it may open the connection again";
-  roster.Excuse(-Roster::kReopens);
+  roster.ExtendDeadlines(-Roster::kReopens);
   EXPECT_EQ(roster.Join({1, 2, "c"}).value(), "b") << "it was killed";
-  roster.Excuse(-Roster::kLives);
+  roster.ExtendDeadlines(-Roster::kLives);
   EXPECT_EQ(roster.Join({1, 3, "d"}).value(), "c") << "it is silent";
 }
 
@@ -329,7 +329,7 @@ TEST(Roster, AWorkerMayReconnectToAServerThatCameBackBeforeItIsReplaced) {
   roster.Restore({1, 1, "b"}, MemberState::kHere);
   EXPECT_TRUE(absl::IsUnavailable(roster.Join({1, 2, "c"}).status()));
   EXPECT_EQ(roster.Check({1, 1, "b"}), absl::OkStatus());
-  roster.Excuse(-Roster::kLives);
+  roster.ExtendDeadlines(-Roster::kLives);
   EXPECT_EQ(roster.Join({1, 2, "c"}).value(), "b") << "it did not";
 }
 
@@ -354,10 +354,10 @@ TEST(Roster, NobodyIsReplacedBecauseThisProcessSlept) {
   Roster roster(2, LossPolicy::kAwait);
   roster.SetLives(std::chrono::milliseconds(500));
   ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
-  roster.LoseSilent(std::chrono::seconds(10));
+  roster.ExpireSilent(std::chrono::seconds(10));
   std::this_thread::sleep_for(Roster::kAsleep + std::chrono::milliseconds(100));
   EXPECT_TRUE(absl::IsUnavailable(roster.Join({1, 2, "c"}).status()));
-  roster.LoseSilent(std::chrono::seconds(10));
+  roster.ExpireSilent(std::chrono::seconds(10));
   EXPECT_TRUE(roster.Join({1, 2, "c"}).ok()) << "this process is awake, and the worker silent";
 }
 
@@ -369,13 +369,13 @@ TEST(Roster, AStopWaitsALittleForAWorkerThatIsAway) {
   roster.Lose(1, "test");
   std::this_thread::sleep_for(2 * kLittle);
   roster.Heard({0, 1, "a"}, {});
-  roster.LoseSilent(std::chrono::seconds(10));
+  roster.ExpireSilent(std::chrono::seconds(10));
   EXPECT_EQ(roster.failure(), absl::OkStatus()) << "nobody was told to stop";
   roster.AskToStop();
-  roster.LoseSilent(std::chrono::seconds(10));
+  roster.ExpireSilent(std::chrono::seconds(10));
   EXPECT_EQ(roster.failure(), absl::OkStatus()) << "it may come back";
   std::this_thread::sleep_for(2 * kLittle);
-  roster.LoseSilent(kLittle);
+  roster.ExpireSilent(kLittle);
   EXPECT_THAT(std::string(roster.failure().message()), AllOf(HasSubstr("told to stop"), HasSubstr("worker 1 (b")));
   EXPECT_TRUE(roster.CanGoOnLater());
 }

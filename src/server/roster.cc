@@ -23,13 +23,13 @@ const char* Name(MemberState state) {
   return "";
 }
 
-Roster::Roster(int workers, LossPolicy policy, std::chrono::duration<double> patience)
-    : policy_(policy), patience_(patience), members_(static_cast<size_t>(workers)) {
+Roster::Roster(int workers, LossPolicy policy, std::chrono::duration<double> timeout)
+    : policy_(policy), timeout_(timeout), members_(static_cast<size_t>(workers)) {
   for (int rank = 0; rank < workers; ++rank) members_[static_cast<size_t>(rank)].id.rank = rank;
 }
 
 absl::StatusOr<std::string> Roster::Join(const Identity& id) {
-  std::string before;
+  std::string predecessor;
   {
     base::MutexLock lock(mu_);
     if (!failure_.ok()) return failure_;
@@ -39,7 +39,7 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
     Member& member = members_[static_cast<size_t>(id.rank)];
     if (PresentLocked(member) && member.id.incarnation == id.incarnation) {
       HeardLocked(member);
-      return member.before;  // it asks again: the first answer was lost
+      return member.predecessor;  // it asks again: the first answer was lost
     }
     // One that is done may have been killed before all servers knew it.
     const bool returns = policy_ == LossPolicy::kAwait && member.state != MemberState::kAwaited;
@@ -50,20 +50,20 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
                        "be started again where runner.on_worker_loss is await"));
     if (returns) RETURN_IF_ERROR(CheckGoneLocked(member));
     RETURN_IF_ERROR(record_(id, MemberState::kHere));
-    if (returns) before = member.id.where;
+    if (returns) predecessor = member.id.where;
     LOG(INFO) << "worker " << id.rank << " of " << workers() << " is here (" << id.where << ")"
-              << (returns ? " in the place of " : "") << before;
-    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}, before, true};
+              << (returns ? " in the place of " : "") << predecessor;
+    member = {id, MemberState::kHere, std::chrono::steady_clock::now(), {}, {}, {}, predecessor, true};
   }
   Changed();
-  return before;
+  return predecessor;
 }
 
 absl::Status Roster::CheckGoneLocked(const Member& member) const {
   if (member.state != MemberState::kHere) return absl::OkStatus();
   const auto now = std::chrono::steady_clock::now();
   // Whoever is silent because this process slept is excused when it looks next.
-  const bool slept = looked_.has_value() && now - *looked_ > kAsleep;
+  const bool slept = checked_.has_value() && now - *checked_ > kAsleep;
   if (!slept && now - member.heard >= lives_) return absl::OkStatus();
   if (!slept && member.broken.has_value() && now - *member.broken >= kReopens) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
@@ -93,7 +93,7 @@ Member* Roster::FindLocked(const Identity& id) {
 void Roster::HeardLocked(Member& member) {
   member.heard = std::chrono::steady_clock::now();
   member.broken.reset();
-  member.met = true;
+  member.seen = true;
   if (member.state != MemberState::kAway || member.gave_up) return;
   member.state = MemberState::kHere;
   member.away.reset();
@@ -123,7 +123,7 @@ void Roster::Leave(const Identity& id, Farewell farewell) {
     base::MutexLock lock(mu_);
     Member* const member = FindLocked(id);
     if (member == nullptr) return;
-    member->met = true;
+    member->seen = true;
     if (!PresentLocked(*member)) return;
     if (farewell == Farewell::kGaveUp) gave_up_ = true;
     const bool away = farewell == Farewell::kGaveUp && policy_ == LossPolicy::kAwait;
@@ -161,13 +161,13 @@ void Roster::Suspect(const Identity& id) {
   if (member != nullptr && !member->broken.has_value()) member->broken = std::chrono::steady_clock::now();
 }
 
-void Roster::Restore(const Identity& id, MemberState state, const std::string& before) {
+void Roster::Restore(const Identity& id, MemberState state, const std::string& predecessor) {
   base::MutexLock lock(mu_);
   if (id.rank < 0 || id.rank >= workers()) return;
   Member& member = members_[static_cast<size_t>(id.rank)];
   const bool taken = member.state != MemberState::kAwaited && member.id.incarnation != id.incarnation;
-  const std::string known = taken ? member.id.where : member.before;
-  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, before.empty() ? known : before, false};
+  const std::string known = taken ? member.id.where : member.predecessor;
+  member = {id, state, std::chrono::steady_clock::now(), {}, {}, {}, predecessor.empty() ? known : predecessor, false};
 }
 
 absl::Status Roster::Hold(const std::function<absl::Status(const std::vector<Member>& members)>& fn) const {
@@ -175,12 +175,12 @@ absl::Status Roster::Hold(const std::function<absl::Status(const std::vector<Mem
   return fn(members_);
 }
 
-void Roster::LoseSilent(std::chrono::duration<double> limit) {
+void Roster::ExpireSilent(std::chrono::duration<double> limit) {
   bool lost = false;
   {
     base::MutexLock lock(mu_);
     const auto now = std::chrono::steady_clock::now();
-    looked_ = now;
+    checked_ = now;
     for (int rank = 0; rank < workers(); ++rank) {
       const Member& member = members_[static_cast<size_t>(rank)];
       if (failure_.ok()) {
@@ -201,9 +201,9 @@ absl::Status Roster::GiveUpLocked(int rank, std::chrono::duration<double> limit)
   const Member& member = members_[static_cast<size_t>(rank)];
   if (!member.away.has_value()) return absl::OkStatus();
   const auto now = std::chrono::steady_clock::now();
-  if (now - *member.away > patience_)
+  if (now - *member.away > timeout_)
     return absl::AbortedError(absl::StrFormat("%s did not come back within %.0f s (runner.worker_wait_timeout)",
-                                              DescribeLocked(rank), patience_.count()));
+                                              DescribeLocked(rank), timeout_.count()));
   if (stop_asked_.has_value() && now - std::max(*stop_asked_, *member.away) > limit)
     return absl::AbortedError(
         absl::StrCat("the job was told to stop, and ", DescribeLocked(rank),
@@ -211,7 +211,7 @@ absl::Status Roster::GiveUpLocked(int rank, std::chrono::duration<double> limit)
   return absl::OkStatus();
 }
 
-void Roster::Excuse(std::chrono::steady_clock::duration slept) {
+void Roster::ExtendDeadlines(std::chrono::steady_clock::duration slept) {
   base::MutexLock lock(mu_);
   for (Member& member : members_) {
     member.heard += slept;
@@ -223,7 +223,7 @@ void Roster::LoseLocked(int rank, const std::string& why) {
   const std::string text = absl::StrCat(DescribeLocked(rank), " was lost: ", why);
   Member& member = members_[static_cast<size_t>(rank)];
   if (policy_ == LossPolicy::kAwait) {
-    LOG(WARNING) << text << "; the others wait " << patience_.count()
+    LOG(WARNING) << text << "; the others wait " << timeout_.count()
                  << " s for it to come back (runner.on_worker_loss: await)";
     member.state = MemberState::kAway;
     member.away = std::chrono::steady_clock::now();

@@ -42,8 +42,8 @@ struct Member {
   std::optional<std::chrono::steady_clock::time_point> broken;  // a connection broke, and nothing was heard since
   std::optional<std::chrono::steady_clock::time_point> away;    // since when
   ps::WorkerProgress progress;                                  // the last that its heartbeat carried
-  std::string before;                                           // where the process ran whose place it took; "" = none
-  bool met = true;                                              // heard by this process of the server
+  std::string predecessor;                                      // where the process ran that it replaced; "" = none
+  bool seen = true;                                             // heard by this process of the server
   bool gave_up = false;                                         // it is away because it said so
 };
 
@@ -51,10 +51,10 @@ class Roster {
  public:
   static constexpr std::chrono::seconds kLives{5};    // two heartbeats and a little
   static constexpr std::chrono::seconds kReopens{1};  // a living worker opens a lane that broke again within
-  static constexpr std::chrono::seconds kAsleep{1};   // this process, when LoseSilent has not been called for so long
+  static constexpr std::chrono::seconds kAsleep{1};   // this process, when ExpireSilent has not been called for so long
 
-  // With kAwait a worker may be away for `patience`; then the job ends.
-  Roster(int workers, LossPolicy policy, std::chrono::duration<double> patience = std::chrono::seconds(600));
+  // With kAwait a worker may be away for `timeout`; then the job ends.
+  Roster(int workers, LossPolicy policy, std::chrono::duration<double> timeout = std::chrono::seconds(600));
 
   // How long a worker counts as living since it was heard. Before the first Join only.
   void SetLives(std::chrono::duration<double> lives) { lives_ = lives; }
@@ -79,9 +79,9 @@ class Roster {
   void Suspect(const Identity& id);
   // Loses everyone who is here and has not been heard for `limit`, or not since a connection broke a little ago; ends
   // the job where somebody has been away for too long, or for `limit` since everybody was told to stop.
-  void LoseSilent(std::chrono::duration<double> limit);
+  void ExpireSilent(std::chrono::duration<double> limit);
   // This process has slept for so long: nobody is silent because of it.
-  void Excuse(std::chrono::steady_clock::duration slept);
+  void ExtendDeadlines(std::chrono::steady_clock::duration slept);
   // Ends the job: every later Check and Join fails with it.
   void Fail(const absl::Status& status);
 
@@ -99,9 +99,9 @@ class Roster {
   // job. Before the first Join only.
   using Record = std::function<absl::Status(const Identity& id, MemberState state)>;
   void RecordWith(Record record) { record_ = std::move(record); }
-  // As a record tells; `before` is where the process ran whose place it took, where the record knows it. Before the
+  // As a record tells; `predecessor` is where the process ran that it replaced, if the record knows it. Before the
   // first Join only.
-  void Restore(const Identity& id, MemberState state, const std::string& before = "");
+  void Restore(const Identity& id, MemberState state, const std::string& predecessor = "");
   // `fn` with everybody, while nobody joins, leaves or is lost.
   absl::Status Hold(const std::function<absl::Status(const std::vector<Member>& members)>& fn) const;
 
@@ -125,7 +125,7 @@ class Roster {
   absl::Status GiveUpLocked(int rank, std::chrono::duration<double> limit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const LossPolicy policy_;
-  const std::chrono::duration<double> patience_;
+  const std::chrono::duration<double> timeout_;
   std::chrono::duration<double> lives_ = kLives;
   std::atomic<bool> gave_up_{false};  // somebody
   std::vector<std::function<void()>> listeners_;
@@ -133,7 +133,7 @@ class Roster {
   mutable base::Mutex mu_;
   std::vector<Member> members_;  // its size is constant; elements under mu_
   std::optional<std::chrono::steady_clock::time_point> stop_asked_ ABSL_GUARDED_BY(mu_);
-  std::optional<std::chrono::steady_clock::time_point> looked_ ABSL_GUARDED_BY(mu_);  // for silent members, last
+  std::optional<std::chrono::steady_clock::time_point> checked_ ABSL_GUARDED_BY(mu_);  // for silent members, last
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -24,7 +24,7 @@ void Ask(ServerAnswer& answer, std::chrono::duration<double> timeout, std::chron
   if (absl::IsUnimplemented(answer.status))
     answer.status = absl::UnavailableError("what answers there is no Regatta server");
   if (absl::IsUnavailable(answer.status) || absl::IsDeadlineExceeded(answer.status)) {
-    const absl::Status why = wire::ExplainDoor(answer.endpoint, credentials, kExplain);
+    const absl::Status why = wire::ExplainRefusal(answer.endpoint, credentials, kExplain);
     if (!why.ok()) answer.status = why;
   }
 }

@@ -174,7 +174,7 @@ void SyncStage::Restore(const State& state) {
     left_pass_[rank] = state.left_pass[rank];
 }
 
-void SyncStage::Look() {
+void SyncStage::CompleteSteps() {
   base::MutexLock lock(mu_);
   ApplyCompleteLocked();
   changed_.NotifyAll();

@@ -85,7 +85,7 @@ class SyncStage {
   State state();
   void Restore(const State& state);
   // Somebody left the job: steps may have become complete.
-  void Look();
+  void CompleteSteps();
   // Whether a step was applied that the rank, which was done, did not bring. It cannot come back to the job then: a
   // replay would wait for its part.
   bool WentOnWithout(int rank);

@@ -11,7 +11,7 @@ class SyncStageTest : public testing::Test {
  protected:
   void SetUp() override {
     for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(roster_.Join({rank, 1, "here"}).ok());
-    roster_.Listen([this] { stage_.Look(); });
+    roster_.Listen([this] { stage_.CompleteSteps(); });
   }
   static StepPart Part(uint64_t pass, uint64_t step, float value, uint32_t samples = 1) {
     StepPart part;

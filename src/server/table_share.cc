@@ -2,10 +2,10 @@
 
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
-#include "table/checkpoint/checkpoint_reader.h"
-#include "table/checkpoint/manifest.h"
-#include "table/checkpoint/save_list.h"
-#include "table/checkpoint/schema_difference.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/save_list.h"
+#include "checkpoint/schema_difference.h"
 #include "wire/lanes.h"
 
 namespace regatta::server {
@@ -15,9 +15,9 @@ wire::Range ShardsOf(const ServerPlace& place) {
   return wire::EvenPart(base::kVirtualShards, place.servers, place.server);
 }
 
-absl::StatusOr<table::CheckpointReader> OpenSave(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(path));
-  return table::CheckpointReader::Open(folder);
+absl::StatusOr<checkpoint::CheckpointReader> OpenSave(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string folder, checkpoint::ResolveSave(path));
+  return checkpoint::CheckpointReader::Open(folder);
 }
 
 }  // namespace
@@ -40,9 +40,9 @@ absl::StatusOr<std::unique_ptr<TableShare>> TableShare::Create(const table::Mode
 absl::Status TableShare::CheckSave(const std::string& path) { return OpenSave(path).status(); }
 
 absl::StatusOr<std::unique_ptr<TableShare>> TableShare::CreateFrom(const std::string& path, const ServerPlace& place) {
-  ASSIGN_OR_RETURN(const table::CheckpointReader reader, OpenSave(path));
+  ASSIGN_OR_RETURN(const checkpoint::CheckpointReader reader, OpenSave(path));
   table::ModelConfig configs;
-  for (const table::SavedSparse& saved : reader.manifest().sparse) configs.sparse.push_back(saved.config);
+  for (const checkpoint::SavedSparse& saved : reader.manifest().sparse) configs.sparse.push_back(saved.config);
   if (reader.manifest().dense.has_value()) configs.dense = reader.manifest().dense->config;
   ASSIGN_OR_RETURN(auto share, Create(configs, place));
   RETURN_IF_ERROR(share->LoadFrom(path));
@@ -55,23 +55,23 @@ uint64_t TableShare::rows() const {
   return rows;
 }
 
-table::ModelTables TableShare::view() const {
-  table::ModelTables tables;
+checkpoint::ModelTables TableShare::view() const {
+  checkpoint::ModelTables tables;
   for (const auto& table : sparse_) tables.sparse.push_back(table.get());
   tables.dense = dense_.get();
   return tables;
 }
 
 absl::Status TableShare::LoadFrom(const std::string& path) {
-  ASSIGN_OR_RETURN(const table::CheckpointReader reader, OpenSave(path));
+  ASSIGN_OR_RETURN(const checkpoint::CheckpointReader reader, OpenSave(path));
   RETURN_IF_ERROR(Fill(reader));
-  const table::RunState& run = reader.manifest().run;
-  loaded_ = LoadedFrom{run.FinishedEpochs(), run.step, base::HashBytes(table::FormatManifest(reader.manifest()))};
+  const checkpoint::RunState& run = reader.manifest().run;
+  loaded_ = LoadedFrom{run.FinishedEpochs(), run.step, base::HashBytes(checkpoint::FormatManifest(reader.manifest()))};
   return absl::OkStatus();
 }
 
 absl::Status TableShare::LoadPart(const std::string& folder) {
-  ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::OpenPart(folder));
+  ASSIGN_OR_RETURN(const checkpoint::CheckpointReader reader, checkpoint::CheckpointReader::OpenPart(folder));
   const auto& part = reader.manifest().part;
   if (!part.has_value() || part->server != static_cast<uint32_t>(place_.server) ||
       part->servers != static_cast<uint32_t>(place_.servers))
@@ -80,9 +80,9 @@ absl::Status TableShare::LoadPart(const std::string& folder) {
   return Fill(reader);
 }
 
-absl::Status TableShare::Fill(const table::CheckpointReader& reader) {
+absl::Status TableShare::Fill(const checkpoint::CheckpointReader& reader) {
   const std::vector<std::string> differences =
-      table::SchemaDifferences(reader.manifest(), view(), table::LoadKind::kTraining);
+      checkpoint::SchemaDifferences(reader.manifest(), view(), checkpoint::LoadKind::kTraining);
   if (!differences.empty())
     return absl::FailedPreconditionError(
         absl::StrCat(reader.folder(), " does not fit the job: ", absl::StrJoin(differences, "; ")));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "table/checkpoint/checkpoint_reader.h"
+#include "checkpoint/checkpoint_reader.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 #include "table/table_config.h"
@@ -43,7 +43,7 @@ class TableShare {
 
   const table::ModelConfig& configs() const { return configs_; }
   const ServerPlace& place() const { return place_; }
-  table::ModelTables view() const;
+  checkpoint::ModelTables view() const;
   int sparse_tables() const { return static_cast<int>(sparse_.size()); }
   table::SparseTable& sparse(int i) const { return *sparse_[static_cast<size_t>(i)]; }
   table::DenseTable& dense() const { return *dense_; }
@@ -57,7 +57,7 @@ class TableShare {
   void SetLoaded(const LoadedFrom& loaded) { loaded_ = loaded; }
 
  private:
-  absl::Status Fill(const table::CheckpointReader& reader);
+  absl::Status Fill(const checkpoint::CheckpointReader& reader);
   TableShare(const table::ModelConfig& configs, const ServerPlace& place) : configs_(configs), place_(place) {}
 
   const table::ModelConfig configs_;

@@ -39,16 +39,16 @@ bool IsAdminVerb(ps::Verb verb) {
   }
 }
 
-absl::Status CheckStanding(Standing standing, ps::Verb verb) {
-  if (standing == Standing::kAdmin || !IsAdminVerb(verb)) return absl::OkStatus();
+absl::Status CheckAccess(AccessLevel access, ps::Verb verb) {
+  if (access == AccessLevel::kAdmin || !IsAdminVerb(verb)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
       ps::Verb_Name(verb),
       " reads or replaces a whole table, which needs the admin token: give this process (worker 0 saves and "
       "loads) REGATTA_ADMIN_TOKEN_FILE as the servers have it"));
 }
 
-absl::Status CheckFirstWorker(Standing standing) {
-  if (standing == Standing::kAdmin) return absl::OkStatus();
+absl::Status CheckFirstWorker(AccessLevel access) {
+  if (access == AccessLevel::kAdmin) return absl::OkStatus();
   return absl::PermissionDeniedError(
       "worker 0 saves and loads whole tables, which needs the admin token: give it REGATTA_ADMIN_TOKEN_FILE as the "
       "servers have it");
@@ -57,22 +57,22 @@ absl::Status CheckFirstWorker(Standing standing) {
 TokenGuard::TokenGuard(std::shared_ptr<const cluster::Credentials> credentials)
     : credentials_(std::move(credentials)) {}
 
-Standing TokenGuard::OfToken(std::string_view authorization) const {
-  if (credentials_ == nullptr) return Standing::kAdmin;
+AccessLevel TokenGuard::OfToken(std::string_view authorization) const {
+  if (credentials_ == nullptr) return AccessLevel::kAdmin;
   constexpr std::string_view prefix = wire::kTokenPrefix;
-  if (!authorization.starts_with(prefix)) return Standing::kStranger;
+  if (!authorization.starts_with(prefix)) return AccessLevel::kNone;
   const std::string_view token = authorization.substr(prefix.size());
   const bool worker = SameToken(token, credentials_->token);
   const bool admin = SameToken(token, credentials_->own_token());
-  return admin ? Standing::kAdmin : worker ? Standing::kWorker : Standing::kStranger;
+  return admin ? AccessLevel::kAdmin : worker ? AccessLevel::kWorker : AccessLevel::kNone;
 }
 
-Standing TokenGuard::Of(const grpc::ServerContext& context) const {
-  return credentials_ == nullptr ? Standing::kAdmin : OfToken(TokenOf(context));
+AccessLevel TokenGuard::Of(const grpc::ServerContext& context) const {
+  return credentials_ == nullptr ? AccessLevel::kAdmin : OfToken(TokenOf(context));
 }
 
 grpc::Status TokenGuard::Admit(const grpc::ServerContext& context) {
-  if (Of(context) != Standing::kStranger) return grpc::Status::OK;
+  if (Of(context) != AccessLevel::kNone) return grpc::Status::OK;
   const bool has_token = !TokenOf(context).empty();
   LogStranger(context.peer(), has_token);
   return {grpc::StatusCode::UNAUTHENTICATED,

@@ -17,23 +17,23 @@
 
 namespace regatta::server {
 
-enum class Standing : uint8_t { kStranger, kWorker, kAdmin };
+enum class AccessLevel : uint8_t { kNone, kWorker, kAdmin };
 
 // Whether a lane's verb needs an admin.
 bool IsAdminVerb(ps::Verb verb);
-// PERMISSION_DENIED, saying what to do, where `standing` is not enough for it.
-absl::Status CheckStanding(Standing standing, ps::Verb verb);
+// PERMISSION_DENIED, saying what to do, if `access` is not enough for it.
+absl::Status CheckAccess(AccessLevel access, ps::Verb verb);
 // The same of worker 0, which saves and loads for all: told when it comes, not after its first epoch.
-absl::Status CheckFirstWorker(Standing standing);
+absl::Status CheckFirstWorker(AccessLevel access);
 
 class TokenGuard {
  public:
   // `credentials` null: everybody may do everything.
   explicit TokenGuard(std::shared_ptr<const cluster::Credentials> credentials);
 
-  Standing Of(const grpc::ServerContext& context) const;
+  AccessLevel Of(const grpc::ServerContext& context) const;
   // `authorization` is the metadata's value, "Bearer …". Takes the same time for every token of a length.
-  Standing OfToken(std::string_view authorization) const;
+  AccessLevel OfToken(std::string_view authorization) const;
   // UNAUTHENTICATED for a stranger, whose address is logged: a line in ten seconds, with the number of those between.
   grpc::Status Admit(const grpc::ServerContext& context);
 

@@ -18,7 +18,7 @@ WorkerWait::WorkerWait(int workers, std::chrono::duration<double> quiet, Clock::
       pause_(std::chrono::duration_cast<Clock::duration>(quiet)),
       next_(start + pause_) {}
 
-std::string WorkerWait::Say(Clock::time_point now, const Roster* roster) {
+std::string WorkerWait::LineIfDue(Clock::time_point now, const Roster* roster) {
   if (now < next_) return "";
   pause_ = std::min<Clock::duration>(2 * pause_, kLongestPause);
   next_ = now + pause_;

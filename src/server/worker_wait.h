@@ -16,7 +16,7 @@ class WorkerWait {
   WorkerWait(int workers, std::chrono::duration<double> quiet, Clock::time_point start);
 
   // The line to say now, or "". `roster` is null before the first worker has come.
-  std::string Say(Clock::time_point now, const Roster* roster);
+  std::string LineIfDue(Clock::time_point now, const Roster* roster);
 
  private:
   std::string Missing(const Roster* roster) const;

@@ -41,7 +41,7 @@ class DenseTable {
   std::span<const int64_t> offsets() const { return offsets_; }  // of each parameter in the whole array, and its end
   std::span<const float> Values() const { return values_; }      // live; see thread-safety above
   void Snapshot(std::span<float> out) const;                     // a consistent copy; out has size() floats
-  DenseCopy Copy() const;                                        // a cut: no push is in it by half
+  DenseCopy Copy() const;                                        // a snapshot: no push is in it by half
   // One step of the rule over all of `grads`, which must cover every element once: mean = sum / samples.
   absl::Status Push(std::span<const base::DenseGrad> grads, const PushOptions& options);
   // values += differences, size() of them; the rule's states stay as they are. NaN and Inf go by `nan_policy`, as in

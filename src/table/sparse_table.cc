@@ -62,7 +62,7 @@ class PushVisitor final : public RowVisitor {
     if (policy_ == NanPolicy::kClip) grads = Clip(grads, count);
     PushBlock push;
     push.keys = grads_.keys.keys.subspan(block.first, block.rows.size());
-    push.born = block.born;
+    push.created = block.created;
     push.update = {block.rows.data(), grads, count, 0, samples_, learning_rate_};
     if (!grads_.slot.empty()) push.slot = grads_.slot.subspan(block.first, block.rows.size());
     if (!grads_.show.empty()) push.show = grads_.show.subspan(block.first, block.rows.size());
@@ -214,24 +214,28 @@ void SparseTable::ForEachRow(uint32_t shard, const RowFn& fn) const {
   store_->ForEachRow(shard, [&](base::Key key, const float* row) { fn(key, {row, width}); });
 }
 
-absl::Status SparseTable::BeginCut(uint64_t bound) { return base::Annotate(store_->BeginCut(bound), Named(config_)); }
+absl::Status SparseTable::BeginSnapshot(uint64_t bound) {
+  return base::Annotate(store_->BeginSnapshot(bound), Named(config_));
+}
 
-absl::Status SparseTable::ForEachCutRow(uint32_t shard, Which which, const RowFn& fn) {
+absl::Status SparseTable::ForEachSnapshotRow(uint32_t shard, Which which, const RowFn& fn) {
   const size_t width = static_cast<size_t>(row_width());
-  return base::Annotate(store_->ForEachCutRow(shard, which,
-                                              [&](base::Key key, const float* row) {
-                                                fn(key, {row, width});
-                                              }),
+  return base::Annotate(store_->ForEachSnapshotRow(shard, which,
+                                                   [&](base::Key key, const float* row) {
+                                                     fn(key, {row, width});
+                                                   }),
                         Named(config_));
 }
 
-absl::StatusOr<uint64_t> SparseTable::CutRows(uint32_t shard, Which which) const {
-  absl::StatusOr<uint64_t> rows = store_->CutRows(shard, which);
+absl::StatusOr<uint64_t> SparseTable::SnapshotRows(uint32_t shard, Which which) const {
+  absl::StatusOr<uint64_t> rows = store_->SnapshotRows(shard, which);
   if (!rows.ok()) return base::Annotate(rows.status(), Named(config_));
   return rows;
 }
 
-absl::Status SparseTable::EndCut(CutEnd end) { return base::Annotate(store_->EndCut(end), Named(config_)); }
+absl::Status SparseTable::EndSnapshot(SnapshotEnd end) {
+  return base::Annotate(store_->EndSnapshot(end), Named(config_));
+}
 
 absl::Status SparseTable::Load(uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows) {
   const size_t width = static_cast<size_t>(row_width());

@@ -1,7 +1,7 @@
 // A table of rows by 64-bit key, in 1024 virtual shards: an accessor (what a row is) over a store (where rows are).
-// Thread-safety: Pull, Push, Add, Assign, ForEachRow, Load, the counters and the cut are concurrent, but nothing that
-// writes rows may be under way during BeginCut; a row is read and updated whole (row-atomic). Clear waits for the
-// others to leave, shard by shard.
+// Thread-safety: Pull, Push, Add, Assign, ForEachRow, Load, the counters and the snapshot are concurrent, but nothing
+// that writes rows may be under way during BeginSnapshot; a row is read and updated whole (row-atomic). Clear waits for
+// the others to leave, shard by shard.
 // Invariants: a row's optimizer state follows its weights in the same block; no row pointer outlives its shard's lock;
 // a row's initial value is a function of (seed, table, key), never of arrival order; a pull creates nothing.
 #pragma once
@@ -39,7 +39,7 @@ class SparseTable {
   // the table as it was; when memory runs out, the keys before the one named have been applied.
   absl::Status Push(const base::TableGrads& grads, const PushOptions& options);
   // Adds differences.grads (pull_width floats a key) to the weights and leaves the rules' states alone; rows that are
-  // missing are born with their initial value first.
+  // missing are created with their initial value first.
   absl::Status Add(const base::TableGrads& differences, NanPolicy nan_policy);
   // The error that Push and Add give with NanPolicy::kAbort: for a request of several tables, before any is changed.
   absl::Status CheckFinite(const base::TableGrads& grads) const;
@@ -60,23 +60,24 @@ class SparseTable {
   // Of virtual shards [begin, end) only.
   void ClearShards(uint32_t begin, uint32_t end) { store_->Clear(begin, end); }
 
-  // A cut: the table as it is during BeginCut, while pushes go on. One writer begins it, visits every shard once, in
-  // any order and from any threads, and ends it. What a push, Add, Assign or Load writes meanwhile in a shard that the
-  // writer has not visited is kept as it was, in `bound` bytes at most: at the bound they wait for the writer. Pulls
-  // never do. Takes time by shards, not by rows. FAILED_PRECONDITION where a cut is in progress.
-  absl::Status BeginCut(uint64_t bound);
-  // Visits the rows of one virtual shard as of the cut, under its lock; order is unspecified. Once a cut and shard.
-  // kChanged: only those written since the last completed cut began. It needs tracked changes, and a cut completed
-  // since tracking began and since Clear (FAILED_PRECONDITION otherwise). ABORTED where Clear came during the cut.
-  absl::Status ForEachCutRow(uint32_t shard, Which which, const RowFn& fn);
-  // Rows that ForEachCutRow is going to visit; before it.
-  absl::StatusOr<uint64_t> CutRows(uint32_t shard, Which which) const;
-  // kComplete: the rows are safe, changes count from this cut on; FAILED_PRECONDITION where shards with rows were not
-  // visited. kAbandoned, at any time: as if the cut had not been.
-  absl::Status EndCut(CutEnd end);
+  // A snapshot: the table as it is during BeginSnapshot, while pushes go on. One writer begins it, visits every shard
+  // once, in any order and from any threads, and ends it. What a push, Add, Assign or Load writes meanwhile in a shard
+  // that the writer has not visited is kept as it was, in `bound` bytes at most: at the bound they wait for the writer.
+  // Pulls never do. Takes time by shards, not by rows. FAILED_PRECONDITION where a snapshot is in progress.
+  absl::Status BeginSnapshot(uint64_t bound);
+  // Visits the rows of one virtual shard as of the snapshot, under its lock; order is unspecified. Once a snapshot and
+  // shard. kChanged: only those written since the last completed snapshot began. It needs tracked changes, and a
+  // snapshot completed since tracking began and since Clear (FAILED_PRECONDITION otherwise). ABORTED where Clear came
+  // during the snapshot.
+  absl::Status ForEachSnapshotRow(uint32_t shard, Which which, const RowFn& fn);
+  // Rows that ForEachSnapshotRow is going to visit; before it.
+  absl::StatusOr<uint64_t> SnapshotRows(uint32_t shard, Which which) const;
+  // kComplete: the rows are safe, changes count from this snapshot on; FAILED_PRECONDITION where shards with rows were
+  // not visited. kAbandoned, at any time: as if the snapshot had not been.
+  absl::Status EndSnapshot(SnapshotEnd end);
   // Off at first, because marking rows costs pushes a little (docs/benchmarks.md).
   void TrackChanges(Tracking tracking) { store_->TrackChanges(tracking); }
-  uint64_t old_row_bytes() const { return store_->old_row_bytes(); }       // kept for the cut in progress
+  uint64_t old_row_bytes() const { return store_->old_row_bytes(); }       // kept for the snapshot in progress
   uint64_t writes_that_wait() const { return store_->walks_that_wait(); }  // at its bound
 
  private:

@@ -72,7 +72,7 @@ std::map<base::Key, std::vector<float>> Contents(const SparseTable& table) {
   return rows;
 }
 
-TEST(SparseTable, ATrainingPullOfAnUnbornRowGivesItsBirthValueAndCreatesNothing) {
+TEST(SparseTable, ATrainingPullOfARowThatIsNotCreatedYetGivesItsInitialValueAndCreatesNothing) {
   auto table = MakeSparse(SparseConfig());
   const base::GroupedKeys keys({0, 1, 42, kLastKey});
   const std::vector<float> before = Pull(*table, keys);
@@ -83,7 +83,7 @@ TEST(SparseTable, ATrainingPullOfAnUnbornRowGivesItsBirthValueAndCreatesNothing)
     EXPECT_NE(w, 0);
   }
   EXPECT_EQ(std::set<float>(before.begin(), before.end()).size(), before.size());  // every key and element its own
-  ASSERT_TRUE(Push(*table, keys, std::vector<float>(before.size(), 0.0f)).ok());   // born, not moved
+  ASSERT_TRUE(Push(*table, keys, std::vector<float>(before.size(), 0.0f)).ok());   // created, not moved
   EXPECT_EQ(table->rows(), 4u);
   EXPECT_EQ(Pull(*table, keys), before);
 }
@@ -400,16 +400,16 @@ TEST(SparseTable, AddMovesWeightsAndAssignReplacesThemWithoutTouchingTheState) {
     view.grads = {rows.data(), 4, 4};
     return view;
   };
-  const std::vector<float> before = Pull(*table, keys), born = Pull(*table, more);
+  const std::vector<float> before = Pull(*table, keys), created = Pull(*table, more);
   const std::vector<float> halves(keys.size() * 4, 0.5f), quarters(more.size() * 4, 0.25f);
   ASSERT_TRUE(table->Add(differences(keys, halves), NanPolicy::kSkip).ok());
   ASSERT_TRUE(table->Add(differences(more, quarters), NanPolicy::kSkip).ok());
   std::vector<float> want = before;
   for (float& w : want) w += 0.5f;
   EXPECT_EQ(Pull(*table, keys), want);
-  want = born;
+  want = created;
   for (float& w : want) w += 0.25f;
-  EXPECT_EQ(Pull(*table, more), want) << "a missing row is born with its initial value";
+  EXPECT_EQ(Pull(*table, more), want) << "a missing row is created with its initial value";
   // Back to where the twin is: the next step of the rule is the same, because its state was left alone.
   ASSERT_TRUE(table->Assign(differences(keys, before)).ok());
   ASSERT_TRUE(Push(*table, keys, Ones(*table, keys)).ok());

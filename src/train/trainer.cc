@@ -97,12 +97,12 @@ class Trainer::Pass {
     if (!status_.ok()) return status_;
     position_.Add(batch.index);
     switch (observer_.AfterStep({*result, position_, read_seconds, base::SecondsSince(start)})) {
-      case PassObserver::Wish::kGoOn:
+      case PassObserver::StepAction::kGoOn:
         break;
-      case PassObserver::Wish::kPause:
+      case PassObserver::StepAction::kPause:
         PauseLocked();
         break;
-      case PassObserver::Wish::kStop:
+      case PassObserver::StepAction::kStop:
         stopping_ = true;
         break;
     }

@@ -23,7 +23,7 @@ struct PassEnd {
 // What the trainer tells, and what it may be asked to do. Calls never overlap.
 class PassObserver {
  public:
-  enum class Wish : uint8_t {
+  enum class StepAction : uint8_t {
     kGoOn,
     kPause,  // finish the steps in flight, and the batches of a push, call AtPause, go on
     kStop    // finish the steps in flight and end the pass
@@ -36,7 +36,7 @@ class PassObserver {
   };
 
   virtual ~PassObserver() = default;
-  virtual Wish AfterStep(const Step& step) = 0;
+  virtual StepAction AfterStep(const Step& step) = 0;
   // No step is in flight and all that was learnt is pushed: tables and position are one consistent state. Not called
   // where the data ends before.
   virtual absl::Status AtPause(const base::DataPosition& position) = 0;

@@ -139,13 +139,13 @@ class Counting : public comm::Communicator {
 };
 
 struct Watcher : PassObserver {
-  Wish AfterStep(const Step& step) override {
+  StepAction AfterStep(const Step& step) override {
     seen.insert(step.result.batch->index);
     bad_rows += step.result.bad_rows;
     bad_dense += step.result.bad_dense ? 1 : 0;
     ++steps;
-    if (steps == stop_after) return Wish::kStop;
-    return pause_every != 0 && steps % pause_every == 0 ? Wish::kPause : Wish::kGoOn;
+    if (steps == stop_after) return StepAction::kStop;
+    return pause_every != 0 && steps % pause_every == 0 ? StepAction::kPause : StepAction::kGoOn;
   }
   absl::Status AtPause(const base::DataPosition& position) override {
     ++pauses;

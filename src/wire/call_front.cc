@@ -19,9 +19,9 @@ constexpr int kCallSlots = 64;  // calls, and lanes, that can come before the fr
 constexpr int kLaneSlots = 16;
 constexpr size_t kMemberThreads = 2;
 constexpr size_t kRefused = 256;  // lanes that are told why; more are cancelled without a word
-constexpr std::chrono::milliseconds kRefusalPatience(100);
-constexpr std::chrono::milliseconds kClosePatience(5'000);
-constexpr std::chrono::milliseconds kFrontLook(500);
+constexpr std::chrono::milliseconds kRefusalTimeout(100);
+constexpr std::chrono::milliseconds kCloseTimeout(5'000);
+constexpr std::chrono::milliseconds kFrontPoll(500);
 constexpr std::chrono::milliseconds kBusy(5);
 
 // For probes, which need no token. Watch is not served: clients are told, and ask Check.
@@ -343,14 +343,14 @@ void CallFront::Loop() {
     auto next = queue_->AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_REALTIME));
     if (next == grpc::CompletionQueue::TIMEOUT) {
       waits_ = true;
-      next = queue_->AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kFrontLook);
+      next = queue_->AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kFrontPoll);
       drained_ = std::chrono::steady_clock::now();
       waits_ = false;
     }
     if (next == grpc::CompletionQueue::SHUTDOWN) return;
     if (next == grpc::CompletionQueue::GOT_EVENT) static_cast<Event*>(tag)->Happen(ok);
     const auto now = std::chrono::steady_clock::now();
-    if (now - looked < kFrontLook) continue;
+    if (now - looked < kFrontPoll) continue;
     looked = now;
     CancelSlow();
   }
@@ -408,7 +408,7 @@ void CallFront::Serve(std::unique_ptr<LaneStream> lane) {
     const std::unique_ptr<LaneStream> mine(served);
     const grpc::Status status = service_.RawLane(&mine->context_, mine.get());
     if (!mine->joined()) Strike(mine->connection_);
-    mine->Close(status, kClosePatience);
+    mine->Close(status, kCloseTimeout);
   });
   if (!runs) Refuse(std::unique_ptr<LaneStream>(served), Full("lanes"));
 }
@@ -417,7 +417,7 @@ void CallFront::Refuse(std::unique_ptr<LaneStream> lane, grpc::Status status) {
   Strike(lane->connection_);
   LaneStream* const refused = lane.release();
   const bool told = refusals_.Run([refused, status = std::move(status)] {
-    refused->Close(status, kRefusalPatience);
+    refused->Close(status, kRefusalTimeout);
     delete refused;
   });
   if (told) return;

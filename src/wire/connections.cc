@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint64_t kBytesACall = 4 << 10;  // of a stranger that asks for the status or the health again and again
 constexpr int kStrangerBuffer = 16 << 10, kMemberBuffer = 128 << 10, kLargeBuffer = 4 << 20;  // the kernel doubles them
-constexpr std::chrono::milliseconds kConnectionsLook(10), kGrowingLook(2);
-constexpr std::chrono::milliseconds kMemberLook(250);
+constexpr std::chrono::milliseconds kConnectionsPoll(10), kGrowingPoll(2);
+constexpr std::chrono::milliseconds kMemberPoll(250);
 constexpr uint64_t kGrown = uint64_t{4} << 20;   // memory, since the workers' connections were looked at
 constexpr uint64_t kLittle = uint64_t{4} << 20;  // that a lane may hold uncounted
 // What HTTP/2 and TLS add to a message: a part of it, and some bytes. Less than it is where several streams share a
@@ -265,8 +265,8 @@ bool Connections::MembersDueLocked(std::chrono::steady_clock::time_point now) {
   resident_then_ = std::min(resident_then_, resident);
   const bool grown = resident - resident_then_ >= kGrown;
   if (now < members_next_ && !grown) return false;
-  if (grown) next_ = now + kGrowingLook;
-  members_next_ = now + kMemberLook;
+  if (grown) next_ = now + kGrowingPoll;
+  members_next_ = now + kMemberPoll;
   resident_then_ = resident;
   return true;
 }
@@ -297,10 +297,10 @@ void Connections::CollectLargest(List mine, uint64_t most, List& out) {
   }
 }
 
-std::optional<std::chrono::milliseconds> Connections::Look(std::chrono::steady_clock::time_point now) {
+std::optional<std::chrono::milliseconds> Connections::EnforceLimits(std::chrono::steady_clock::time_point now) {
   base::MutexLock lock(mu_);
   if (now < next_) return std::chrono::ceil<std::chrono::milliseconds>(next_ - now);
-  next_ = now + kConnectionsLook;
+  next_ = now + kConnectionsPoll;
   const bool members = MembersDueLocked(now);
   List gone, greedy, strangers, holding;
   std::map<int, List> of_worker;

@@ -139,7 +139,7 @@ class Connections {
   // Closes connections that have sent too much, and forgets those that are gone. Those of workers are looked at when
   // the memory of the process has grown, and now and then. Returns when to look again; none: not before another
   // connection comes.
-  std::optional<std::chrono::milliseconds> Look(
+  std::optional<std::chrono::milliseconds> EnforceLimits(
       std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now());
 
   size_t size() const;

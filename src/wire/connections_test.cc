@@ -51,7 +51,7 @@ struct Pair {
 class Watcher {
  public:
   explicit Watcher(Connections& connections) : connections_(connections) {}
-  void Look() { connections_.Look(now_ += std::chrono::seconds(1)); }
+  void EnforceLimits() { connections_.EnforceLimits(now_ += std::chrono::seconds(1)); }
 
  private:
   Connections& connections_;
@@ -89,7 +89,7 @@ TEST(Connections, AStrangerSendsSoManyBytesAndAWorkerMore) {
   connections.Join(*connections.Find(worker.peer()));
   for (int i = 0; i < 10; ++i) connections.Find(asks.peer())->Served();
   for (const Pair* pair : {&stranger, &worker, &asks}) pair->Send(32 << 10);
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_FALSE(stranger.open());
   EXPECT_TRUE(worker.open());
   EXPECT_TRUE(asks.open());
@@ -104,10 +104,10 @@ TEST(Connections, ALargeRequestThatIsReadMayBeSent) {
   const auto connection = connections.Find(pair.peer());
   connections.BeginRequest(*connection);
   pair.Send(32 << 10);
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_TRUE(pair.open());
   connection->EndRequest();
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_FALSE(pair.open());
 }
 
@@ -119,7 +119,7 @@ TEST(Connections, StrangersTogetherSendSoManyBytes) {
   ASSERT_TRUE(connections.Add(much.server));
   little.Send(16 << 10);
   much.Send(32 << 10);
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_TRUE(little.open());
   EXPECT_FALSE(much.open());
 }
@@ -140,11 +140,11 @@ TEST(Connections, AWorkersConnectionThatIsNotServedSendsSoManyBytes) {
     ASSERT_TRUE(connections.Add(pair->server));
     connections.Join(*connections.Find(pair->peer()));
   }
-  watcher.Look();
+  watcher.EnforceLimits();
   idle.Send(32 << 10);
   busy.Send(32 << 10);
   connections.Find(busy.peer())->Received(32 << 10);
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_FALSE(idle.open());
   EXPECT_TRUE(busy.open());
 }
@@ -162,10 +162,10 @@ TEST(Connections, AWorkersConnectionsTogetherHoldSoMuchAndTheLargestIsClosed) {
   small.Send(36 << 10);
   large.Send(40 << 10);
   other.Send(60 << 10);
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_EQ(connections.closed(), 0u);
   large.Send(8 << 10);
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_TRUE(small.open());
   EXPECT_FALSE(large.open());
   EXPECT_TRUE(other.open()) << "another worker's";
@@ -180,7 +180,7 @@ TEST(Connections, MoreLanesHoldMore) {
     connections.Join(*connections.Find(pair->peer()), 0, 8);
     pair->Send(60 << 10);
   }
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_EQ(connections.closed(), 0u);
 }
 
@@ -194,7 +194,7 @@ TEST(Connections, ThoseWithATokenThatHaveNotSaidWhoseTheyAreHoldSoMuchTogether) 
   }
   little.Send(16 << 10);
   much.Send(32 << 10);
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_TRUE(little.open());
   EXPECT_FALSE(much.open());
 }
@@ -209,7 +209,7 @@ TEST(Connections, WhatAWorkerSentBeforeItWasHeardIsNotHeld) {
   pair.Send(32 << 10);
   connections.EndRead(*connection);
   connections.Join(*connection);
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_TRUE(pair.open());
 }
 
@@ -230,11 +230,11 @@ TEST(Connections, MessagesThatComeAreNotHeldAndThoseBesideThemAre) {
     connections.Find(lane.peer())->Received(2 << 20);
     shared.Send(1 << 20);
     connections.Find(shared.peer())->Received(100);
-    watcher.Look();
+    watcher.EnforceLimits();
     EXPECT_EQ(connections.closed(), 0u) << i;
   }
   shared.Send(1 << 20);
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_TRUE(lane.open());
   EXPECT_FALSE(shared.open());
 }
@@ -249,7 +249,7 @@ TEST(Connections, OneThatReadsNothingHoldsNothing) {
   for (int i = 0; i < 3; ++i) {  // calls that are cancelled
     connections.BeginRead(*connection);
     pair.Send(32 << 10);
-    watcher.Look();
+    watcher.EnforceLimits();
     connections.EndRead(*connection);
   }
   EXPECT_TRUE(pair.open());
@@ -262,12 +262,12 @@ TEST(Connections, WorkersAreLookedAtWhenTheMemoryGrows) {
   Pair pair;
   ASSERT_TRUE(connections.Add(pair.server));
   connections.Join(*connections.Find(pair.peer()), 0);
-  connections.Look(start);
+  connections.EnforceLimits(start);
   pair.Send(32 << 10);
-  connections.Look(start + std::chrono::milliseconds(20));
+  connections.EnforceLimits(start + std::chrono::milliseconds(20));
   EXPECT_TRUE(pair.open()) << "nothing has grown";
   memory.bytes += 64 << 20;
-  connections.Look(start + std::chrono::milliseconds(40));
+  connections.EnforceLimits(start + std::chrono::milliseconds(40));
   EXPECT_FALSE(pair.open());
 }
 
@@ -293,7 +293,7 @@ TEST(Connections, OneThatIsGoneIsForgotten) {
     ASSERT_TRUE(connections.Add(pair.server));
   }
   Pair other;  // perhaps by the same descriptor
-  watcher.Look();
+  watcher.EnforceLimits();
   EXPECT_EQ(connections.size(), 0u);
   EXPECT_TRUE(other.open());
 }

@@ -18,19 +18,20 @@ namespace {
 
 constexpr std::chrono::seconds kQuiet(10);
 
-struct Place {
+struct LogSite {
   std::chrono::steady_clock::time_point quiet_until;
   uint64_t unsaid = 0;
 };
 
 // A place in a library's code says something.
-void Say(const char* library, const char* file, int line, google::LogSeverity severity, const std::string& message) {
+void LogLine(const char* library, const char* file, int line, google::LogSeverity severity,
+             const std::string& message) {
   static base::Mutex* const mu = new base::Mutex;
-  static auto* const places = new std::map<std::pair<std::string, int>, Place>;
+  static auto* const places = new std::map<std::pair<std::string, int>, LogSite>;
   std::string more;
   {
     base::MutexLock lock(*mu);
-    Place& place = (*places)[{file, line}];
+    LogSite& place = (*places)[{file, line}];
     const auto now = std::chrono::steady_clock::now();
     if (now < place.quiet_until) {
       ++place.unsaid;
@@ -43,24 +44,24 @@ void Say(const char* library, const char* file, int line, google::LogSeverity se
 }
 
 // Errors are of the peer's, mostly.
-void SayOfGrpc(gpr_log_func_args* said) {
+void LogGrpcLine(gpr_log_func_args* said) {
   const bool error = said->severity == GPR_LOG_SEVERITY_ERROR;
-  Say("gRPC", said->file, said->line, error ? google::GLOG_WARNING : google::GLOG_INFO, said->message);
+  LogLine("gRPC", said->file, said->line, error ? google::GLOG_WARNING : google::GLOG_INFO, said->message);
 }
 
 #if GOOGLE_PROTOBUF_VERSION < 4022000  // later ones write through abseil
-void SayOfProtobuf(google::protobuf::LogLevel level, const char* file, int line, const std::string& message) {
+void LogProtobufLine(google::protobuf::LogLevel level, const char* file, int line, const std::string& message) {
   const bool error = level >= google::protobuf::LOGLEVEL_WARNING;
-  Say("protobuf", file, line, error ? google::GLOG_WARNING : google::GLOG_INFO, message);
+  LogLine("protobuf", file, line, error ? google::GLOG_WARNING : google::GLOG_INFO, message);
 }
 #endif
 
 }  // namespace
 
 void LogThroughGlog() {
-  gpr_set_log_function(&SayOfGrpc);
+  gpr_set_log_function(&LogGrpcLine);
 #if GOOGLE_PROTOBUF_VERSION < 4022000
-  google::protobuf::SetLogHandler(&SayOfProtobuf);
+  google::protobuf::SetLogHandler(&LogProtobufLine);
 #endif
 }
 

@@ -189,8 +189,8 @@ absl::Status Explain(const std::string& endpoint, const cluster::Credentials* cr
 }  // namespace
 
 // A server that ends in the middle of a handshake looks like one that refuses: what is final is seen twice.
-absl::Status ExplainDoor(const std::string& endpoint, const cluster::Credentials* credentials,
-                         std::chrono::milliseconds timeout) {
+absl::Status ExplainRefusal(const std::string& endpoint, const cluster::Credentials* credentials,
+                            std::chrono::milliseconds timeout) {
   const auto end = Clock::now() + timeout;
   if (const absl::Status once = Explain(endpoint, credentials, end); once.ok()) return once;
   return Explain(endpoint, credentials, end);

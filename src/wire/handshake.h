@@ -13,7 +13,7 @@ namespace regatta::wire {
 
 // An error where what listens there will never fit `credentials` (null: none): it says why and what to do. OK where it
 // fits, nobody is there, or nothing can be said yet. Takes `timeout` at most, but for a name's resolution.
-absl::Status ExplainDoor(const std::string& endpoint, const cluster::Credentials* credentials,
-                         std::chrono::milliseconds timeout);
+absl::Status ExplainRefusal(const std::string& endpoint, const cluster::Credentials* credentials,
+                            std::chrono::milliseconds timeout);
 
 }  // namespace regatta::wire

@@ -182,12 +182,13 @@ void Listener::Watch() {
   while (!stopping_) {
     const uint64_t added = added_;
     mu_.unlock();
-    const auto next = connections_.Look();
+    const auto next = connections_.EnforceLimits();
     const auto now = std::chrono::steady_clock::now();
     if (connections_.closed() != closed) flooded_until = now + kFlooded;
     closed = connections_.closed();
-    freed_.Look(base::ResidentBytes(), now,
-                now < flooded_until ? base::FreedMemory::Keeps::kNothing : base::FreedMemory::Keeps::kWorkingSet);
+    freed_.ReturnIfGrown(
+        base::ResidentBytes(), now,
+        now < flooded_until ? base::FreedMemory::Keeps::kNothing : base::FreedMemory::Keeps::kWorkingSet);
     mu_.lock();
     if (next.has_value())
       changed_.WaitFor(mu_, *next);

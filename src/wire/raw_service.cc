@@ -54,10 +54,10 @@ void LaneStream::EndGreeting() {
   if (std::exchange(greeting_, false)) connection_->Greeted();
 }
 
-void LaneStream::Close(const grpc::Status& status, std::chrono::milliseconds patience) {
+void LaneStream::Close(const grpc::Status& status, std::chrono::milliseconds timeout) {
   EndGreeting();
   if (std::exchange(reading_, false)) connections_->EndRead(*connection_);
-  const auto deadline = std::chrono::system_clock::now() + patience;
+  const auto deadline = std::chrono::system_clock::now() + timeout;
   bool finished = over_came_;
   if (!finished) stream_.Finish(status, &operation_);
   while (!finished || !over_came_) {

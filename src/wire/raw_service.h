@@ -44,8 +44,8 @@ class LaneStream {
   friend class CallFront;
   // The operation that was begun has ended, well.
   bool Await();
-  // Ends the call: the peer has `patience` to take the status. Afterwards the stream may be deleted.
-  void Close(const grpc::Status& status, std::chrono::milliseconds patience);
+  // Ends the call: the peer has `timeout` to take the status. Afterwards the stream may be deleted.
+  void Close(const grpc::Status& status, std::chrono::milliseconds timeout);
   void EndGreeting();
   void BeginReading();
   // Of a call that never came.

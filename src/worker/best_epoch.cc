@@ -20,7 +20,7 @@ std::optional<BestEpoch> BestOf(std::span<const uint64_t, 2> numbers) {
   return BestEpoch{numbers[0] - 1, std::bit_cast<double>(numbers[1])};
 }
 
-void PutBest(const std::optional<BestEpoch>& best, table::RunState& run) {
+void PutBest(const std::optional<BestEpoch>& best, checkpoint::RunState& run) {
   if (!best.has_value()) return;
   std::string blob(sizeof(double) + sizeof(uint64_t), '\0');
   std::memcpy(blob.data(), &best->score, sizeof(double));
@@ -28,7 +28,7 @@ void PutBest(const std::optional<BestEpoch>& best, table::RunState& run) {
   run.blobs[kBestBlob] = blob;
 }
 
-std::optional<BestEpoch> BestFrom(const table::RunState& run) {
+std::optional<BestEpoch> BestFrom(const checkpoint::RunState& run) {
   const auto blob = run.blobs.find(kBestBlob);
   if (blob == run.blobs.end() || blob->second.size() != sizeof(double) + sizeof(uint64_t)) return std::nullopt;
   BestEpoch best;

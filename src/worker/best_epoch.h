@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "table/checkpoint/run_state.h"
+#include "checkpoint/run_state.h"
 
 namespace regatta::worker {
 
@@ -21,7 +21,7 @@ std::array<uint64_t, 2> NumbersOf(const std::optional<BestEpoch>& best);
 std::optional<BestEpoch> BestOf(std::span<const uint64_t, 2> numbers);
 
 // As a save has it.
-void PutBest(const std::optional<BestEpoch>& best, table::RunState& run);
-std::optional<BestEpoch> BestFrom(const table::RunState& run);
+void PutBest(const std::optional<BestEpoch>& best, checkpoint::RunState& run);
+std::optional<BestEpoch> BestFrom(const checkpoint::RunState& run);
 
 }  // namespace regatta::worker

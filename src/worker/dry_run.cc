@@ -9,7 +9,7 @@
 namespace regatta::worker {
 
 absl::Status DryRun(Job& job) {
-  std::string text = absl::StrCat("# configuration\n", runner::ConfigText(job.config), "\n# tables\n");
+  std::string text = absl::StrCat("# configuration\n", settings::ConfigText(job.config), "\n# tables\n");
   for (const table::SparseTable* table : job.embedded().sparse())
     absl::StrAppendFormat(&text, "%s: dim %d, rule %s, %d floats a row, about %d bytes a row with its index\n",
                           table->config().name, table->config().dim, table->config().rule.name, table->row_width(),

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "base/file.h"
 #include "base/output_file.h"
-#include "table/checkpoint/save_list.h"
+#include "checkpoint/save_list.h"
 #include "train/pass_meter.h"
 #include "worker/stop_signal.h"
 
@@ -54,12 +54,12 @@ class InferObserver : public train::PassObserver {
         reporter_(reporter),
         predictions_(predictions) {}
 
-  Wish AfterStep(const Step& step) override {
+  StepAction AfterStep(const Step& step) override {
     meter.Add(step);
     if (predictions_ != nullptr && status.ok()) status = predictions_->Add(step.result);
     reporter_.Live(meter.Interval(), dataset_.progress());
     if (meter.batches() % interval_ == 0) reporter_.Interval(meter.TakeInterval());
-    return StopSignal::Requested() != 0 || !status.ok() ? Wish::kStop : Wish::kGoOn;
+    return StopSignal::Requested() != 0 || !status.ok() ? StepAction::kStop : StepAction::kGoOn;
   }
   absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
   absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
@@ -86,7 +86,7 @@ InferRun::InferRun(Job& job, train::Reporter& reporter)
                {.threads = static_cast<int>(job.run.runner.thread_num), .tracer = job.tracer.get()}) {}
 
 absl::Status InferRun::Run() {
-  const runner::RunnerOptions& runner = job_.run.runner;
+  const settings::RunnerOptions& runner = job_.run.runner;
   ASSIGN_OR_RETURN(data_, OpenData(job_, DataUse::kTest));
   // A path that is a save itself is inferred alone.
   if (base::Exists(runner.infer_load_path + "/MANIFEST")) return InferEpoch(0, runner.infer_load_path);
@@ -94,10 +94,10 @@ absl::Status InferRun::Run() {
     return absl::InvalidArgumentError(absl::StrCat("runner.infer_start_epoch ", runner.infer_start_epoch,
                                                    " is not below runner.infer_end_epoch ", runner.infer_end_epoch,
                                                    ": there is no epoch to infer"));
-  const std::vector<table::SaveInfo> saves = table::ListSaves(runner.infer_load_path);
+  const std::vector<checkpoint::SaveInfo> saves = checkpoint::ListSaves(runner.infer_load_path);
   for (int64_t epoch = runner.infer_start_epoch; epoch < runner.infer_end_epoch; ++epoch) {
     if (StopSignal::Requested() != 0) break;
-    for (const table::SaveInfo& s : saves)
+    for (const checkpoint::SaveInfo& s : saves)
       if (s.earlier_run && s.name == absl::StrCat(epoch))
         LOG(WARNING) << s.folder << " is of an earlier run than " << runner.infer_load_path << "/CURRENT";
     RETURN_IF_ERROR(InferEpoch(static_cast<uint64_t>(epoch), absl::StrCat(runner.infer_load_path, "/", epoch)));
@@ -107,18 +107,18 @@ absl::Status InferRun::Run() {
 }
 
 absl::Status InferRun::InferEpoch(uint64_t epoch, const std::string& save) {
-  auto reader = table::CheckpointReader::Open(save);
+  auto reader = checkpoint::CheckpointReader::Open(save);
   if (!reader.ok())
     return base::Annotate(reader.status(), absl::StrCat("the save of epoch ", epoch,
                                                         " (runner.infer_load_path, infer_start_epoch, "
                                                         "infer_end_epoch)"));
   if (const auto& saved = reader->manifest().run.model; saved.has_value()) {
-    const table::ModelIdentity wanted = job_.identity();
-    RETURN_IF_ERROR(base::Annotate(table::CheckSameModel(*saved, wanted), save));
-    for (const std::string& difference : table::IdentityDifferences(*saved, wanted))
+    const checkpoint::ModelIdentity wanted = job_.identity();
+    RETURN_IF_ERROR(base::Annotate(checkpoint::CheckSameModel(*saved, wanted), save));
+    for (const std::string& difference : checkpoint::IdentityDifferences(*saved, wanted))
       LOG(WARNING) << save << " was trained with other settings: " << difference;
   }
-  RETURN_IF_ERROR(reader->LoadInto(job_.embedded().Fillable(), table::LoadKind::kInference));
+  RETURN_IF_ERROR(reader->LoadInto(job_.embedded().Fillable(), checkpoint::LoadKind::kInference));
   std::unique_ptr<PredictionFile> predictions;
   const std::string& path = job_.args.predictions;
   if (!path.empty()) {

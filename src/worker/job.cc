@@ -30,37 +30,37 @@ uint64_t SettingsHash(const data::DatasetOptions& options) {
   return hash;
 }
 
-fleet::Ack ToFleet(runner::Ack ack) {
+fleet::Ack ToFleet(settings::Ack ack) {
   switch (ack) {
-    case runner::Ack::kAuto:
+    case settings::Ack::kAuto:
       return fleet::Ack::kAuto;
-    case runner::Ack::kMemory:
+    case settings::Ack::kMemory:
       return fleet::Ack::kMemory;
-    case runner::Ack::kLogged:
+    case settings::Ack::kLogged:
       return fleet::Ack::kLogged;
-    case runner::Ack::kSynced:
+    case settings::Ack::kSynced:
       return fleet::Ack::kSynced;
   }
   return fleet::Ack::kAuto;
 }
 
-fleet::Mode ToFleet(runner::SyncMode mode) {
+fleet::Mode ToFleet(settings::SyncMode mode) {
   switch (mode) {
-    case runner::SyncMode::kSync:
+    case settings::SyncMode::kSync:
       return fleet::Mode::kSync;
-    case runner::SyncMode::kHalfAsync:
+    case settings::SyncMode::kHalfAsync:
       return fleet::Mode::kHalfAsync;
-    case runner::SyncMode::kGeo:
+    case settings::SyncMode::kGeo:
       return fleet::Mode::kGeo;
-    case runner::SyncMode::kAsync:
-    case runner::SyncMode::kGpubox:  // refused with the configuration
+    case settings::SyncMode::kAsync:
+    case settings::SyncMode::kGpubox:  // refused with the configuration
       return fleet::Mode::kAsync;
   }
   return fleet::Mode::kAsync;
 }
 
 absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, const std::string& path) {
-  const runner::RunnerOptions& runner = job.run.runner;
+  const settings::RunnerOptions& runner = job.run.runner;
   if (job.alone() || use == DataUse::kTest) return data::ExpandFiles(path);
   if (!runner.split_file_list) {
     ASSIGN_OR_RETURN(std::vector<std::string> files, data::ExpandFiles(path));
@@ -72,33 +72,33 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, co
   }
   return FilesOfWorker(
       *job.fleet, path,
-      runner.file_split == runner::FileSplit::kMod ? data::FileSplit::kMod : data::FileSplit::kContiguous);
+      runner.file_split == settings::FileSplit::kMod ? data::FileSplit::kMod : data::FileSplit::kContiguous);
 }
 
 fleet::OnLoss OnLossOf(const Job& job) {
-  const runner::RunnerOptions& runner = job.run.runner;
+  const settings::RunnerOptions& runner = job.run.runner;
   switch (runner.on_worker_loss) {
-    case runner::OnWorkerLoss::kFail:
+    case settings::OnWorkerLoss::kFail:
       return fleet::OnLoss::kFail;
-    case runner::OnWorkerLoss::kShrink:
+    case settings::OnWorkerLoss::kShrink:
       return fleet::OnLoss::kShrink;
-    case runner::OnWorkerLoss::kAwait:
+    case settings::OnWorkerLoss::kAwait:
       return fleet::OnLoss::kAwait;
-    case runner::OnWorkerLoss::kAuto:
+    case settings::OnWorkerLoss::kAuto:
       break;
   }
-  const bool can = runner.ack != runner::Ack::kMemory;
+  const bool can = runner.ack != settings::Ack::kMemory;
   return can && job.fleet->place().workers_return ? fleet::OnLoss::kAwait : fleet::OnLoss::kFail;
 }
 
 fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
-  const runner::RunnerOptions& runner = job.run.runner;
+  const settings::RunnerOptions& runner = job.run.runner;
   fleet::WorkerOptions options;
   options.threads = static_cast<int>(runner.thread_num);
   options.mode = ToFleet(runner.sync_mode);
   options.tables = job.table_configs;
   options.sparse_lanes = static_cast<int>(runner.lanes);
-  options.short_rows = runner.row_precision == runner::RowPrecision::kBfloat16;
+  options.short_rows = runner.row_precision == settings::RowPrecision::kBfloat16;
   options.staleness = static_cast<uint64_t>(runner.staleness);
   options.half_async_merge = static_cast<int>(runner.half_async_merge);
   options.geo_interval = static_cast<uint64_t>(runner.geo_step);
@@ -106,7 +106,7 @@ fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
   options.on_loss = OnLossOf(job);
   options.worker_wait = std::chrono::seconds(runner.worker_wait_timeout);
   options.ack = ToFleet(runner.ack);
-  // Where all meet.
+  // Where all come to a barrier.
   options.settings = {{"runner.epochs", absl::StrCat(runner.epochs)},
                       {"runner.checkpoint_steps", absl::StrCat(runner.checkpoint_steps)},
                       {"runner.checkpoint_minutes", absl::StrCat(runner.checkpoint_minutes)}};
@@ -122,28 +122,29 @@ fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
 
 }  // namespace
 
-table::ModelIdentity Job::identity() const {
+checkpoint::ModelIdentity Job::identity() const {
   constexpr std::string_view kPrefix = "hyper_parameters.";
-  table::ModelIdentity identity{"zoo", run.model, {}, SavedSchemaOf(model->spec().schema)};
+  checkpoint::ModelIdentity identity{"zoo", run.model, {}, SavedSchemaOf(model->spec().schema)};
   for (const base::ConfigUse& use : config.Effective())
     if (use.effect != base::ConfigUse::Effect::kNone && use.path.starts_with(kPrefix))
       identity.hyper_parameters[use.path.substr(kPrefix.size())] = use.json;
   return identity;
 }
 
-absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, const cluster::ClusterSpec& place) {
-  ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
+absl::StatusOr<std::unique_ptr<Job>> MakeJob(const settings::TrainArgs& args, const cluster::ClusterSpec& place) {
+  ASSIGN_OR_RETURN(base::Config config, settings::LoadConfig(args.config, args.overrides));
   auto job = std::make_unique<Job>(args, std::move(config));
   ASSIGN_OR_RETURN(job->fleet, fleet::Fleet::Init(place));
   ASSIGN_OR_RETURN(
-      job->run, runner::ParseRunConfig(job->config, job->alone() ? runner::Company::kAlone : runner::Company::kServers,
-                                       job->remarks));
+      job->run, settings::ParseRunConfig(
+                    job->config, job->alone() ? settings::Deployment::kStandalone : settings::Deployment::kWithServers,
+                    job->remarks));
   base::Params params(job->config, "hyper_parameters");
   ASSIGN_OR_RETURN(job->model, model::MakeModel(job->run.model, params));
   ASSIGN_OR_RETURN(job->table_configs, ConfigureTables(job->model->spec(), job->run, job->config, job->remarks));
-  RETURN_IF_ERROR(runner::CheckNoUnknown(job->config, job->remarks));
-  RETURN_IF_ERROR(runner::CheckDataIsNamed(job->run.runner, args));
-  if (args.verb == runner::Verb::kInfer) job->table_configs = job->table_configs.WeightsOnly();
+  RETURN_IF_ERROR(settings::CheckNoUnknown(job->config, job->remarks));
+  RETURN_IF_ERROR(settings::CheckDataIsNamed(job->run.runner, args));
+  if (args.verb == settings::Verb::kInfer) job->table_configs = job->table_configs.WeightsOnly();
   if (!args.trace.empty()) job->tracer = std::make_unique<metrics::Tracer>();
   if (!job->alone()) {
     if (place.threads.has_value() && !job->config.Has("runner.thread_num")) job->run.runner.thread_num = *place.threads;
@@ -161,10 +162,10 @@ absl::Status JoinServers(Job& job) {
 }
 
 absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
-  const runner::RunnerOptions& runner = job.run.runner;
+  const settings::RunnerOptions& runner = job.run.runner;
   const bool train = use == DataUse::kTrain;
   const std::string& path = train ? runner.train_data_dir : runner.test_data_dir;
-  const char* key = train ? runner::kTrainData : runner::kTestData;
+  const char* key = train ? settings::kTrainData : settings::kTestData;
   JobData result;
   auto files = FilesOf(job, use, path);
   if (!files.ok()) return base::Annotate(files.status(), key);
@@ -175,7 +176,7 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   }
 
   data::DatasetOptions options;
-  const bool in_memory = train && runner.reader_type == runner::ReaderType::kInMemoryDataset;
+  const bool in_memory = train && runner.reader_type == settings::ReaderType::kInMemoryDataset;
   options.kind = in_memory ? data::DatasetKind::kInMemory : data::DatasetKind::kQueue;
   options.shuffle = in_memory ? data::Shuffle::kLocal : data::Shuffle::kNone;
   options.files = result.files;

@@ -8,27 +8,27 @@
 
 #include "base/config.h"
 #include "base/status.h"
+#include "checkpoint/model_identity.h"
+#include "checkpoint/model_store.h"
 #include "cluster/cluster_spec.h"
 #include "data/dataset.h"
 #include "fleet/embedded_tables.h"
 #include "fleet/fleet.h"
 #include "metrics/trace.h"
 #include "model/model.h"
-#include "runner/run_config.h"
-#include "runner/train_args.h"
-#include "table/checkpoint/model_identity.h"
-#include "table/checkpoint/model_store.h"
+#include "settings/run_config.h"
+#include "settings/train_args.h"
 #include "worker/run_metrics.h"
 
 namespace regatta::worker {
 
 struct Job {
-  Job(const runner::TrainArgs& args_in, base::Config config_in) : args(args_in), config(std::move(config_in)) {}
+  Job(const settings::TrainArgs& args_in, base::Config config_in) : args(args_in), config(std::move(config_in)) {}
 
-  runner::TrainArgs args;
+  settings::TrainArgs args;
   base::Config config;
-  runner::RunConfig run;
-  runner::Remarks remarks;
+  settings::RunConfig run;
+  settings::Remarks remarks;
   std::unique_ptr<model::Model> model;
   table::ModelConfig table_configs;
   std::unique_ptr<metrics::Tracer> tracer;  // null where --trace is not given
@@ -39,14 +39,14 @@ struct Job {
   bool alone() const { return fleet->alone(); }
   // The tables of a process that is alone.
   fleet::EmbeddedTables& embedded() const { return *fleet->embedded(); }
-  table::ModelStore& store() const { return fleet->model(); }
+  checkpoint::ModelStore& store() const { return fleet->model(); }
   // As saves name the model.
-  table::ModelIdentity identity() const;
+  checkpoint::ModelIdentity identity() const;
 };
 
 // Reads the configuration and builds all of it but the data and the connections. Errors are the user's (exit 2).
 // `place` is a worker or alone.
-absl::StatusOr<std::unique_ptr<Job>> MakeJob(const runner::TrainArgs& args, const cluster::ClusterSpec& place);
+absl::StatusOr<std::unique_ptr<Job>> MakeJob(const settings::TrainArgs& args, const cluster::ClusterSpec& place);
 
 // Waits for the servers and joins the job; alone there is nothing to do. Errors are the cluster's (exit 1).
 absl::Status JoinServers(Job& job);

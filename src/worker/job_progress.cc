@@ -9,7 +9,7 @@ constexpr std::chrono::seconds kWindow(1);
 
 }  // namespace
 
-std::optional<train::ClusterReport> MergeProgress(const std::map<int, client::Progress>& workers) {
+std::optional<train::ClusterReport> MergeProgress(const std::map<int, client::WorkerProgress>& workers) {
   train::ClusterReport report;
   double loss = 0, weight = 0;
   uint64_t pushes = 0, staleness = 0;
@@ -37,7 +37,7 @@ std::optional<train::ClusterReport> MergeProgress(const std::map<int, client::Pr
   return report;
 }
 
-JobProgress::JobProgress(fleet::Worker& worker) : worker_(worker) {}
+JobProgress::JobProgress(fleet::WorkerNode& worker) : worker_(worker) {}
 
 void JobProgress::BeginEpoch(uint64_t epoch) {
   progress_.set_epoch(epoch);
@@ -91,7 +91,7 @@ JobProgress::Staleness JobProgress::ReadStaleness() const {
 
 std::optional<train::ClusterReport> JobProgress::Cluster() const {
   if (!worker_.first()) return std::nullopt;
-  std::map<int, client::Progress> workers = worker_.progress();
+  std::map<int, client::WorkerProgress> workers = worker_.progress();
   if (workers.empty()) return std::nullopt;  // no heartbeat has come back yet
   workers[worker_.rank()] = progress_;       // newer than what went around by the server
   return MergeProgress(workers);

@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "fleet/worker.h"
+#include "fleet/worker_node.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
@@ -15,11 +15,11 @@ namespace regatta::worker {
 
 // The job's figures from its workers' own. Speeds and losses are those of workers in the middle of an epoch; nothing
 // where none of them has told its own yet.
-std::optional<train::ClusterReport> MergeProgress(const std::map<int, client::Progress>& workers);
+std::optional<train::ClusterReport> MergeProgress(const std::map<int, client::WorkerProgress>& workers);
 
 class JobProgress {
  public:
-  explicit JobProgress(fleet::Worker& worker);
+  explicit JobProgress(fleet::WorkerNode& worker);
 
   void BeginEpoch(uint64_t epoch);
   void Add(const train::PassObserver::Step& step);
@@ -44,8 +44,8 @@ class JobProgress {
   void TakeWindow();
   Staleness ReadStaleness() const;
 
-  fleet::Worker& worker_;
-  client::Progress progress_;
+  fleet::WorkerNode& worker_;
+  client::WorkerProgress progress_;
   Window window_;
   Staleness told_;  // what ReadStaleness said when the window began
 };

@@ -5,8 +5,8 @@
 namespace regatta::worker {
 namespace {
 
-client::Progress Training(uint64_t samples, double speed, double loss_sum, double weight_sum) {
-  client::Progress progress;
+client::WorkerProgress Training(uint64_t samples, double speed, double loss_sum, double weight_sum) {
+  client::WorkerProgress progress;
   progress.set_training(true);
   progress.set_samples(samples);
   progress.set_samples_per_second(speed);
@@ -30,7 +30,7 @@ TEST(MergeProgress, AddsSpeedsAndWeighsLosses) {
 }
 
 TEST(MergeProgress, AWorkerThatWaitsHasNoSpeed) {
-  client::Progress waits = Training(70, 5, 9, 9);
+  client::WorkerProgress waits = Training(70, 5, 9, 9);
   waits.set_training(false);
   const train::ClusterReport report = MergeProgress({{0, Training(100, 300, 30, 100)}, {1, waits}}).value();
   EXPECT_EQ(report.workers, 2);
@@ -41,7 +41,7 @@ TEST(MergeProgress, AWorkerThatWaitsHasNoSpeed) {
 }
 
 TEST(MergeProgress, StalenessIsAPush) {
-  client::Progress a = Training(1, 1, 1, 1), b = a;
+  client::WorkerProgress a = Training(1, 1, 1, 1), b = a;
   a.set_pushes(10);
   a.set_staleness_sum(30);
   b.set_pushes(30);

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "runner/table_parameters.h"
+#include "settings/table_parameters.h"
 
 namespace regatta::worker {
 namespace {
@@ -22,11 +22,11 @@ table::InitializerConfig ToInitializer(const model::Init& init) {
 
 }  // namespace
 
-table::SavedSchema SavedSchemaOf(const data::Schema& schema) {
+checkpoint::SavedSchema SavedSchemaOf(const data::Schema& schema) {
   return {schema.label, schema.sparse_slots, schema.dense_slot, schema.dense_dim, schema.value_slot};
 }
 
-absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const runner::OptimizerOptions& optimizer,
+absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const settings::OptimizerOptions& optimizer,
                                             uint64_t seed) {
   table::ModelConfig configs;
   std::set<std::string> names;
@@ -51,11 +51,12 @@ absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const 
   return configs;
 }
 
-absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const runner::RunConfig& run,
-                                                   base::Config& config, runner::Remarks& remarks) {
+absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const settings::RunConfig& run,
+                                                   base::Config& config, settings::Remarks& remarks) {
   ASSIGN_OR_RETURN(table::ModelConfig configs, TablesOf(spec, run.optimizer, static_cast<uint64_t>(run.runner.seed)));
   for (table::SparseTableConfig& table : configs.sparse) {
-    ASSIGN_OR_RETURN(const runner::TableRule rule, runner::RuleFor(config, table.name, run.optimizer.sparse, remarks));
+    ASSIGN_OR_RETURN(const settings::TableRule rule,
+                     settings::RuleFor(config, table.name, run.optimizer.sparse, remarks));
     table.rule = rule.rule;
     if (run.optimizer.schedule.name == "piecewise" && rule.rule.learning_rate != run.optimizer.sparse.learning_rate)
       remarks.warnings.push_back(absl::StrCat("table_parameters.", table.name,

@@ -4,23 +4,23 @@
 
 #include "base/config.h"
 #include "base/status.h"
+#include "checkpoint/model_identity.h"
 #include "model/spec.h"
-#include "runner/optimizer.h"
-#include "runner/run_config.h"
-#include "table/checkpoint/model_identity.h"
+#include "settings/optimizer.h"
+#include "settings/run_config.h"
 #include "table/table_config.h"
 
 namespace regatta::worker {
 
 // Sparse tables are in order of ModelSpec::embeddings. INVALID_ARGUMENT where two embeddings name one table.
-absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const runner::OptimizerOptions& optimizer,
+absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const settings::OptimizerOptions& optimizer,
                                             uint64_t seed);
 
 // The same with what table_parameters says of each table.
-absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const runner::RunConfig& run,
-                                                   base::Config& config, runner::Remarks& remarks);
+absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const settings::RunConfig& run,
+                                                   base::Config& config, settings::Remarks& remarks);
 
 // What a model reads, as saves have it.
-table::SavedSchema SavedSchemaOf(const data::Schema& schema);
+checkpoint::SavedSchema SavedSchemaOf(const data::Schema& schema);
 
 }  // namespace regatta::worker

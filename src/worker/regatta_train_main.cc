@@ -14,9 +14,9 @@
 #include "cluster/environment.h"
 #include "metrics/exporter.h"
 #include "metrics/process_load.h"
-#include "runner/key_table.h"
-#include "runner/security.h"
-#include "runner/train_args.h"
+#include "settings/key_table.h"
+#include "settings/security.h"
+#include "settings/train_args.h"
 #include "wire/certificate.h"
 #include "wire/grpc_log.h"
 #include "worker/dry_run.h"
@@ -37,7 +37,7 @@ int Fail(const absl::Status& status, Exit code) {
   return code;
 }
 
-train::ReportStyle StyleFor(const runner::TrainArgs& args) {
+train::ReportStyle StyleFor(const settings::TrainArgs& args) {
   if (args.json) return train::ReportStyle::kJson;
   return isatty(STDOUT_FILENO) ? train::ReportStyle::kTerminal : train::ReportStyle::kLines;
 }
@@ -70,14 +70,14 @@ int Infer(Job& job, train::Reporter& reporter) {
 
 int RunVerb(Job& job) {
   train::Reporter reporter(StyleFor(job.args), job.run.runner.use_auc ? train::ReportAuc::kYes : train::ReportAuc::kNo);
-  return job.args.verb == runner::Verb::kTrain ? Train(job, reporter) : Infer(job, reporter);
+  return job.args.verb == settings::Verb::kTrain ? Train(job, reporter) : Infer(job, reporter);
 }
 
 // Only training has a place in a cluster; the other verbs, and questions about training, run where they are asked.
-absl::StatusOr<cluster::ClusterSpec> PlaceOf(const runner::TrainArgs& args) {
-  if (args.verb != runner::Verb::kTrain || args.dry_run) return cluster::ClusterSpec{};
-  ASSIGN_OR_RETURN(base::Config config, runner::LoadConfig(args.config, args.overrides));
-  ASSIGN_OR_RETURN(const cluster::Access access, runner::ReadSecurity(config, args));
+absl::StatusOr<cluster::ClusterSpec> PlaceOf(const settings::TrainArgs& args) {
+  if (args.verb != settings::Verb::kTrain || args.dry_run) return cluster::ClusterSpec{};
+  ASSIGN_OR_RETURN(base::Config config, settings::LoadConfig(args.config, args.overrides));
+  ASSIGN_OR_RETURN(const cluster::Access access, settings::ReadSecurity(config, args));
   ASSIGN_OR_RETURN(cluster::ClusterSpec place, cluster::ReadEnvironment(cluster::ProcessEnvironment(), access));
   RETURN_IF_ERROR(cluster::CheckAvailable(place));
   if (place.role == cluster::Role::kServer)
@@ -90,7 +90,7 @@ absl::StatusOr<cluster::ClusterSpec> PlaceOf(const runner::TrainArgs& args) {
 // Null where nobody asked for it.
 absl::StatusOr<std::unique_ptr<metrics::Exporter>> StartExporter(Job& job) {
   std::optional<int> port = job.args.metrics_port;
-  if (!port.has_value() && job.args.verb == runner::Verb::kTrain) {
+  if (!port.has_value() && job.args.verb == settings::Verb::kTrain) {
     ASSIGN_OR_RETURN(port, cluster::ReadMetricsPort(cluster::ProcessEnvironment()));
   }
   if (!port.has_value()) return nullptr;
@@ -119,16 +119,16 @@ int WriteTrace(const Job& job, base::OutputFile* trace, int code) {
 
 int Main(int argc, char** argv) {
   if (argc < 2) return Fail(absl::InvalidArgumentError("want a verb: train, infer or config"), kUsage);
-  const auto verb = runner::ParseVerb(argv[1]);
+  const auto verb = settings::ParseVerb(argv[1]);
   if (!verb.ok()) return Fail(verb.status(), kUsage);
-  const auto args = runner::ParseTrainArgs(*verb, argc - 1, argv + 1);
+  const auto args = settings::ParseTrainArgs(*verb, argc - 1, argv + 1);
   if (!args.ok()) return Fail(args.status(), kUsage);
   if (!args->help.empty()) {
     std::fputs(args->help.c_str(), stdout);
     return kDone;
   }
   if (args->keys) {
-    std::fputs(runner::KeysMarkdown().c_str(), stdout);
+    std::fputs(settings::KeysMarkdown().c_str(), stdout);
     return kDone;
   }
   const auto place = PlaceOf(*args);
@@ -137,9 +137,10 @@ int Main(int argc, char** argv) {
   auto job = MakeJob(*args, *place);
   if (!job.ok()) return Fail(job.status(), kUsage);
   for (const std::string& warning : (*job)->remarks.warnings) LOG(WARNING) << warning;
-  if (*verb == runner::Verb::kConfig) {
-    std::fputs((args->json ? runner::ConfigJson((*job)->config) + "\n" : runner::ConfigText((*job)->config)).c_str(),
-               stdout);
+  if (*verb == settings::Verb::kConfig) {
+    std::fputs(
+        (args->json ? settings::ConfigJson((*job)->config) + "\n" : settings::ConfigText((*job)->config)).c_str(),
+        stdout);
     return kDone;
   }
   if (args->dry_run) {

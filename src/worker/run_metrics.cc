@@ -16,7 +16,7 @@ void RunMetrics::Show(const fleet::EmbeddedTables* tables) {
   tables_ = tables;
 }
 
-void RunMetrics::Show(const fleet::Worker* fleet) {
+void RunMetrics::Show(const fleet::WorkerNode* fleet) {
   base::MutexLock lock(mu_);
   fleet_ = fleet;
 }
@@ -77,7 +77,7 @@ void RunMetrics::CollectSteps(metrics::Exposition& out) const {
                 {{"part", part.name}});
 }
 
-void RunMetrics::CollectTraffic(const fleet::Worker& fleet, metrics::Exposition& out) {
+void RunMetrics::CollectTraffic(const fleet::WorkerNode& fleet, metrics::Exposition& out) {
   for (int server = 0; server < fleet.servers(); ++server) {
     const client::LaneTraffic& traffic = fleet.traffic(server);
     const std::string index = absl::StrCat(server);

@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "data/dataset.h"
 #include "fleet/embedded_tables.h"
-#include "fleet/worker.h"
+#include "fleet/worker_node.h"
 #include "metrics/counter.h"
 #include "metrics/exposition.h"
 #include "metrics/histogram.h"
@@ -23,7 +23,7 @@ class RunMetrics {
  public:
   // Parts of the run, shown from now on. Before one goes it is set to null, or the exporter has ended.
   void Show(const fleet::EmbeddedTables* tables);
-  void Show(const fleet::Worker* fleet);
+  void Show(const fleet::WorkerNode* fleet);
   void Show(const data::Dataset* dataset);
 
   void Add(const train::PassObserver::Step& step);
@@ -33,7 +33,7 @@ class RunMetrics {
 
  private:
   void CollectSteps(metrics::Exposition& out) const;
-  static void CollectTraffic(const fleet::Worker& fleet, metrics::Exposition& out);
+  static void CollectTraffic(const fleet::WorkerNode& fleet, metrics::Exposition& out);
   static void CollectData(const data::Progress& progress, metrics::Exposition& out);
 
   metrics::Counter steps_;
@@ -46,7 +46,7 @@ class RunMetrics {
 
   mutable base::Mutex mu_;
   const fleet::EmbeddedTables* tables_ ABSL_GUARDED_BY(mu_) = nullptr;
-  const fleet::Worker* fleet_ ABSL_GUARDED_BY(mu_) = nullptr;
+  const fleet::WorkerNode* fleet_ ABSL_GUARDED_BY(mu_) = nullptr;
   const data::Dataset* dataset_ ABSL_GUARDED_BY(mu_) = nullptr;
 };
 

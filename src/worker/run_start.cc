@@ -5,7 +5,7 @@
 #include <bit>
 #include <string_view>
 
-#include "table/checkpoint/save_list.h"
+#include "checkpoint/save_list.h"
 #include "worker/number_text.h"
 
 namespace regatta::worker {
@@ -14,16 +14,16 @@ namespace {
 constexpr char kStartAt[] = "start at";
 
 absl::Status WarmStart(const Job& job, train::Reporter& reporter) {
-  const runner::RunnerOptions& runner = job.run.runner;
+  const settings::RunnerOptions& runner = job.run.runner;
   if (runner.model_init_path.empty()) return absl::OkStatus();
   const std::string path =
       runner.last_epoch >= 0 ? absl::StrCat(runner.model_init_path, "/", runner.last_epoch) : runner.model_init_path;
   const auto load = [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const std::string folder, table::ResolveSave(path));
-    ASSIGN_OR_RETURN(const table::CheckpointReader reader, table::CheckpointReader::Open(folder));
+    ASSIGN_OR_RETURN(const std::string folder, checkpoint::ResolveSave(path));
+    ASSIGN_OR_RETURN(const checkpoint::CheckpointReader reader, checkpoint::CheckpointReader::Open(folder));
     if (const auto& saved = reader.manifest().run.model; saved.has_value())
-      RETURN_IF_ERROR(base::Annotate(table::CheckSameModel(*saved, job.identity()), folder));
-    RETURN_IF_ERROR(job.store().LoadFrom(reader, table::LoadKind::kTraining));
+      RETURN_IF_ERROR(base::Annotate(checkpoint::CheckSameModel(*saved, job.identity()), folder));
+    RETURN_IF_ERROR(job.store().LoadFrom(reader, checkpoint::LoadKind::kTraining));
     reporter.Note(absl::StrCat("warm start: weights and optimizer state from ", folder, ", ",
                                reader.manifest().TotalRows(), " rows"));
     return absl::OkStatus();
@@ -47,8 +47,8 @@ absl::Status CheckPlaces(const WorkerPlaces& places, const fleet::Team& team, ui
 }
 
 // What the first worker, or one process, finds.
-absl::StatusOr<RunStart> Restore(const Job& job, const fleet::Team& team, table::SaveRoot& root, uint64_t settings_hash,
-                                 train::Reporter& reporter) {
+absl::StatusOr<RunStart> Restore(const Job& job, const fleet::Team& team, checkpoint::SaveRoot& root,
+                                 uint64_t settings_hash, train::Reporter& reporter) {
   if (!job.args.resume) {
     RETURN_IF_ERROR(WarmStart(job, reporter));
     return RunStart{};
@@ -59,11 +59,11 @@ absl::StatusOr<RunStart> Restore(const Job& job, const fleet::Team& team, table:
     RETURN_IF_ERROR(WarmStart(job, reporter));
     return RunStart{};
   }
-  const table::RunState& run = resumed->run;
+  const checkpoint::RunState& run = resumed->run;
   const std::string folder = root.FolderOf(resumed->name);
   RunStart start;
   start.best = BestFrom(run);
-  if (run.epoch_state == table::EpochState::kFinished) {
+  if (run.epoch_state == checkpoint::EpochState::kFinished) {
     start.epoch = run.epoch + 1;
     start.first_step = run.step;
     start.position.pass = start.epoch;
@@ -115,7 +115,7 @@ absl::StatusOr<RunStart> DecodeStart(std::string_view text) {
 // Everybody begins where the first worker does; one that comes in the first's place hears what that one found.
 absl::StatusOr<RunStart> ShareStart(fleet::Team& team, const absl::StatusOr<RunStart>& found) {
   const absl::StatusOr<std::string> told =
-      team.FromChief(kStartAt, found.ok() ? absl::StatusOr<std::string>(EncodeStart(*found)) : found.status());
+      team.Broadcast(kStartAt, found.ok() ? absl::StatusOr<std::string>(EncodeStart(*found)) : found.status());
   RETURN_IF_ERROR(found.status());
   RETURN_IF_ERROR(told.status());
   ASSIGN_OR_RETURN(RunStart start, DecodeStart(*told));
@@ -145,13 +145,12 @@ absl::Status TakePlace(int rank, uint64_t settings_hash, RunStart& start) {
 
 }  // namespace
 
-absl::StatusOr<RunStart> FindRunStart(const Job& job, fleet::Team& team, table::SaveRoot* root, uint64_t settings_hash,
-                                      train::Reporter& reporter) {
-  const bool finds = team.chief() && !team.Met(kStartAt);
+absl::StatusOr<RunStart> FindRunStart(const Job& job, fleet::Team& team, checkpoint::SaveRoot* root,
+                                      uint64_t settings_hash, train::Reporter& reporter) {
+  const bool finds = team.chief() && !team.Completed(kStartAt);
   ASSIGN_OR_RETURN(RunStart start, ShareStart(team, finds ? Restore(job, team, *root, settings_hash, reporter)
                                                           : absl::StatusOr<RunStart>(RunStart{})));
-  if (!team.alone())
-    RETURN_IF_ERROR(team.AllWell("places", TakePlace(job.fleet->worker_index(), settings_hash, start)));
+  if (!team.alone()) RETURN_IF_ERROR(team.AllOk("places", TakePlace(job.fleet->worker_index(), settings_hash, start)));
   return start;
 }
 

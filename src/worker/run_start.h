@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 #include "base/step.h"
+#include "checkpoint/save_root.h"
 #include "fleet/team.h"
-#include "table/checkpoint/save_root.h"
 #include "train/report.h"
 #include "worker/best_epoch.h"
 #include "worker/job.h"
@@ -34,7 +34,7 @@ struct RunStart {
 
 // Fills the model from an earlier run's save in `root` (--resume) or from runner.model_init_path. `root` is the first
 // worker's, null in the others; `settings_hash` says of this worker's data which batch is batch k.
-absl::StatusOr<RunStart> FindRunStart(const Job& job, fleet::Team& team, table::SaveRoot* root, uint64_t settings_hash,
-                                      train::Reporter& reporter);
+absl::StatusOr<RunStart> FindRunStart(const Job& job, fleet::Team& team, checkpoint::SaveRoot* root,
+                                      uint64_t settings_hash, train::Reporter& reporter);
 
 }  // namespace regatta::worker

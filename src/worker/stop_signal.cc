@@ -15,18 +15,18 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 std::atomic<int> requested{0};
 std::atomic<const char*> promise{nullptr};  // what the first signal is answered; null before Begin
 
-void Say(std::string_view text) {
+void WriteToStderr(std::string_view text) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
 }
 
 void OnSignal(int signal) {
   const char* const said = promise.load();
   if (said == nullptr) {
-    Say("\nstopped before the work began: there was nothing to save\n");
+    WriteToStderr("\nstopped before the work began: there was nothing to save\n");
     _exit(128 + signal);
   }
   if (requested.exchange(signal) != 0) _exit(128 + signal);
-  Say(said);
+  WriteToStderr(said);
 }
 
 const char* PromiseOf(StopSignal::Work work) {

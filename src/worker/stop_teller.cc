@@ -6,7 +6,7 @@
 namespace regatta::worker {
 namespace {
 
-constexpr std::chrono::milliseconds kTellerLook(100);
+constexpr std::chrono::milliseconds kTellerPoll(100);
 
 }  // namespace
 
@@ -25,7 +25,7 @@ StopTeller::~StopTeller() {
 void StopTeller::Run() {
   while (!is_over_()) {
     base::MutexLock lock(mu_);
-    if (!ending_) changed_.WaitFor(mu_, kTellerLook);
+    if (!ending_) changed_.WaitFor(mu_, kTellerPoll);
     if (ending_) return;
   }
   tell_();

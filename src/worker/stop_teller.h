@@ -1,5 +1,5 @@
 // While it lives, looks now and then whether this worker is to stop, and tells it once: also while the run waits for a
-// step or a meeting of others, who may be waiting for something that a stop ends.
+// step or a barrier of others, who may be waiting for something that a stop ends.
 // Thread-safety: what it is made with is called by a thread of its own.
 #pragma once
 

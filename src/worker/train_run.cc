@@ -9,10 +9,10 @@
 #include "absl/strings/str_format.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "fleet/worker.h"
+#include "checkpoint/run_record.h"
+#include "checkpoint/save_list.h"
+#include "fleet/worker_node.h"
 #include "metrics/process_load.h"
-#include "table/checkpoint/run_record.h"
-#include "table/checkpoint/save_list.h"
 #include "worker/batch_text.h"
 #include "worker/number_text.h"
 #include "worker/run_start.h"
@@ -21,12 +21,12 @@
 namespace regatta::worker {
 namespace {
 
-// Of a meter that goes around with a checkpoint's meeting: servers keep what was said there for a while.
+// Of a meter that goes around with a checkpoint's barrier: servers keep what was said there for a while.
 constexpr size_t kSmallMeter = 64 << 10;
 
-// That a stop of sync waits for the meeting at which all stop: workers may have become much slower since it was
+// That a stop of sync waits for the barrier at which all stop: workers may have become much slower since it was
 // planned, or wait for data.
-constexpr std::chrono::seconds kStopPatience(10);
+constexpr std::chrono::seconds kStopTimeout(10);
 
 double MinutesSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 60;
@@ -53,8 +53,8 @@ TrainRun::~TrainRun() {
 }
 
 absl::StatusOr<RunEnd> TrainRun::Run() {
-  RETURN_IF_ERROR(team_.AllWell("open", OpenRoot()));
-  RETURN_IF_ERROR(team_.AllWell("start", Start()));
+  RETURN_IF_ERROR(team_.AllOk("open", OpenRoot()));
+  RETURN_IF_ERROR(team_.AllOk("start", Start()));
   if (team_.alone()) SayMemory();
   absl::StatusOr<RunEnd> end = RunEpochs();
   if (checkpoint_ != nullptr)
@@ -68,20 +68,20 @@ absl::StatusOr<RunEnd> TrainRun::Run() {
 }
 
 // A worker that takes the place of the one that opened it goes on with that one's run.
-table::OpenMode TrainRun::RootMode() const {
-  if (const client::Standing* const standing = team_.standing(); standing != nullptr) {
-    const auto run = table::ReadRunRecord(job_.run.runner.model_save_path);
-    if (team_.Met("open") || (run.ok() && standing->before == fleet::WhereIs(run->pid)))
-      return table::OpenMode::kResume;
+checkpoint::OpenMode TrainRun::RootMode() const {
+  if (const client::ResumePoint* const resume_point = team_.resume_point(); resume_point != nullptr) {
+    const auto run = checkpoint::ReadRunRecord(job_.run.runner.model_save_path);
+    if (team_.Completed("open") || (run.ok() && resume_point->predecessor == fleet::WhereIs(run->pid)))
+      return checkpoint::OpenMode::kResume;
   }
-  return job_.args.resume      ? table::OpenMode::kResume
-         : job_.args.overwrite ? table::OpenMode::kOverwrite
-                               : table::OpenMode::kFresh;
+  return job_.args.resume      ? checkpoint::OpenMode::kResume
+         : job_.args.overwrite ? checkpoint::OpenMode::kOverwrite
+                               : checkpoint::OpenMode::kFresh;
 }
 
 absl::Status TrainRun::OpenRoot() {
   if (!team_.chief()) return absl::OkStatus();
-  table::SaveRootOptions options;
+  checkpoint::SaveRootOptions options;
   options.path = job_.run.runner.model_save_path;
   options.mode = RootMode();
   std::string text;
@@ -93,7 +93,7 @@ absl::Status TrainRun::OpenRoot() {
   options.config_hash = base::HashBytes(text);
   options.model = job_.identity();
   options.keep_epochs = static_cast<uint64_t>(job_.run.runner.keep_epochs);
-  ASSIGN_OR_RETURN(root_, table::SaveRoot::Open(options));
+  ASSIGN_OR_RETURN(root_, checkpoint::SaveRoot::Open(options));
   return absl::OkStatus();
 }
 
@@ -113,11 +113,11 @@ absl::Status TrainRun::Start() {
                                                              .clip_by_norm = job_.run.optimizer.clip_by_norm,
                                                              .tracer = job_.tracer.get()});
   if (team_.alone()) return absl::OkStatus();
-  const runner::RunnerOptions& runner = job_.run.runner;
+  const settings::RunnerOptions& runner = job_.run.runner;
   const CheckpointPace pace{static_cast<uint64_t>(runner.checkpoint_steps), runner.checkpoint_minutes};
   checkpoint_ = std::make_unique<TeamCheckpoint>(*job_.fleet->worker(), pace, communicator->batches_a_push(),
                                                  [this](const WorkerPlaces& places) -> TeamCheckpoint::Save {
-                                                   return [this, run = StateOf(places)](table::ModelStore& model) {
+                                                   return [this, run = StateOf(places)](checkpoint::ModelStore& model) {
                                                      return root_->SaveCheckpoint(model, run);
                                                    };
                                                  });
@@ -139,24 +139,24 @@ void TrainRun::SayMemory() const {
 }
 
 // A worker in the place of one that died goes on in the epoch that the others are in, at the batch that the servers
-// have not seen; of the meetings that are over it gets the answers.
+// have not seen; of the barriers that are over it gets the answers.
 absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ComeBack(uint64_t epochs) {
-  const client::Standing* const standing = team_.standing();
-  if (standing == nullptr) return AfterEpoch::kGoOn;
+  const client::ResumePoint* const resume_point = team_.resume_point();
+  if (resume_point == nullptr) return AfterEpoch::kGoOn;
   AfterEpoch next = AfterEpoch::kGoOn;
   for (uint64_t done = epochs; done > epoch_; --done) {
-    if (!team_.Met(StepsOfEpoch(done - 1))) continue;
+    if (!team_.Completed(StepsOfEpoch(done - 1))) continue;
     ASSIGN_OR_RETURN(next, ValidateTogether(absl::StrCat("epoch ", done - 1), done - 1));
-    ASSIGN_OR_RETURN(first_step_, team_.Most(StepsOfEpoch(done - 1), 0));
+    ASSIGN_OR_RETURN(first_step_, team_.AllReduceMax(StepsOfEpoch(done - 1), 0));
     epoch_ = done;
     position_ = {};
     restored_meter_.clear();
     break;
   }
   began_at_ = position_.low + static_cast<uint64_t>(std::popcount(position_.window));
-  if (standing->position.pass == epoch_) position_ = standing->position;
-  LOG(INFO) << "in the place of the worker at " << standing->before << ": goes on in epoch " << epoch_ << " at batch "
-            << position_.low << "; what that one had counted of the epoch's metrics is lost";
+  if (resume_point->position.pass == epoch_) position_ = resume_point->position;
+  LOG(INFO) << "in the place of the worker at " << resume_point->predecessor << ": goes on in epoch " << epoch_
+            << " at batch " << position_.low << "; what that one had counted of the epoch's metrics is lost";
   return next;
 }
 
@@ -184,7 +184,7 @@ absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
     if (stopped) return team_.alone() ? StopAlone(end) : StopTogether(end);
     RETURN_IF_ERROR(FinishEpoch(end));
     ASSIGN_OR_RETURN(next, ValidateTogether(absl::StrCat("epoch ", epoch_), epoch_));
-    ASSIGN_OR_RETURN(first_step_, team_.Most(StepsOfEpoch(epoch_), first_step_ + end.position.low));
+    ASSIGN_OR_RETURN(first_step_, team_.AllReduceMax(StepsOfEpoch(epoch_), first_step_ + end.position.low));
     position_ = {};
   }
   return next == AfterEpoch::kStopped ? StopUnvalidated() : RunEnd::kFinished;
@@ -202,14 +202,14 @@ absl::StatusOr<RunEnd> TrainRun::StopAlone(const train::PassEnd& end) {
 
 // The servers' model stands in the middle of an epoch, and so does every worker, each at a step of its own.
 absl::StatusOr<RunEnd> TrainRun::StopTogether(const train::PassEnd& end) {
-  ASSIGN_OR_RETURN(const auto payloads, team_.Share(absl::StrCat("stopped in epoch ", epoch_),
-                                                    EncodePlace(Here(end.position, Meter::kWhole))));
+  ASSIGN_OR_RETURN(const auto payloads, team_.AllGather(absl::StrCat("stopped in epoch ", epoch_),
+                                                        EncodePlace(Here(end.position, Meter::kWhole))));
   absl::Status saved;
   if (root_ != nullptr) {
     saved = SaveStopped(payloads);
     if (!saved.ok()) LOG(ERROR) << "not saved: " << saved.message();
   }
-  RETURN_IF_ERROR(team_.AllWell(absl::StrCat("saved where epoch ", epoch_, " stopped"), saved));
+  RETURN_IF_ERROR(team_.AllOk(absl::StrCat("saved where epoch ", epoch_, " stopped"), saved));
   RETURN_IF_ERROR(memory_);
   if (StopSignal::Requested() != 0) return RunEnd::kStoppedBySignal;
   const double max_minutes = job_.run.runner.max_minutes;
@@ -239,7 +239,7 @@ absl::StatusOr<RunEnd> TrainRun::StopUnvalidated() {
   if (root_ != nullptr) {
     RETURN_IF_ERROR(root_->MarkInterrupted());
     reporter_.Note(absl::StrCat("stopped while validating epoch ", epoch_ - 1,
-                                ", which is saved; continue with: ", runner::ResumeCommand(job_.args)));
+                                ", which is saved; continue with: ", settings::ResumeCommand(job_.args)));
   }
   return StopSignal::Requested() != 0 ? RunEnd::kStoppedBySignal : RunEnd::kStoppedByOthers;
 }
@@ -247,11 +247,11 @@ absl::StatusOr<RunEnd> TrainRun::StopUnvalidated() {
 // The first worker's meter becomes the job's.
 absl::Status TrainRun::MergeMeters() {
   if (team_.alone()) return absl::OkStatus();
-  const std::string meeting = absl::StrCat("metrics of epoch ", epoch_);
-  ASSIGN_OR_RETURN(const auto meters, team_.Share(meeting, meter_->Serialize()));
+  const std::string round = absl::StrCat("metrics of epoch ", epoch_);
+  ASSIGN_OR_RETURN(const auto meters, team_.AllGather(round, meter_->Serialize()));
   if (!team_.chief()) return absl::OkStatus();
   for (const auto& [rank, meter] : meters)
-    if (rank != 0 || team_.Met(meeting))
+    if (rank != 0 || team_.Completed(round))
       RETURN_IF_ERROR(base::Annotate(meter_->Merge(meter), absl::StrCat("metrics of worker ", rank)));
   return absl::OkStatus();
 }
@@ -261,17 +261,18 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
   train::EpochReport report = meter_->Epoch("epoch");
   report.bad_lines = data_.dataset->progress().bad_lines;
   reporter_.Epoch(report);
-  if (job_.run.runner.dataset_debug) SayProfile(data_.dataset->progress(), report.seconds);
+  if (job_.run.runner.dataset_debug) ReportProfile(data_.dataset->progress(), report.seconds);
   if (bad_rows_ > 0 || bad_dense_ > 0)
     LOG(WARNING) << bad_rows_ << " row gradients and " << bad_dense_
                  << " dense gradients of this process so far held NaN or Inf; " << WhatBecomesOfThem();
   absl::Status saved;
   if (checkpoint_ != nullptr) saved = checkpoint_->Finish();
-  const std::string meeting = absl::StrCat("saved epoch ", epoch_);
-  if (team_.chief() && saved.ok() && !team_.Met(meeting))
-    saved = base::Annotate(root_->SaveEpoch(epoch_, job_.store(), StateAt(end.position, table::EpochState::kFinished)),
-                           absl::StrCat("saving epoch ", epoch_));
-  RETURN_IF_ERROR(team_.AllWell(meeting, saved));
+  const std::string round = absl::StrCat("saved epoch ", epoch_);
+  if (team_.chief() && saved.ok() && !team_.Completed(round))
+    saved =
+        base::Annotate(root_->SaveEpoch(epoch_, job_.store(), StateAt(end.position, checkpoint::EpochState::kFinished)),
+                       absl::StrCat("saving epoch ", epoch_));
+  RETURN_IF_ERROR(team_.AllOk(round, saved));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
   if (checkpoint_ != nullptr) checkpoint_->Saved();
@@ -296,7 +297,7 @@ void TrainRun::CountBadGradients(const train::StepResult& result) {
 }
 
 // Seconds of the reading threads and of the steps that waited for them.
-void TrainRun::SayProfile(const data::Progress& progress, double seconds) {
+void TrainRun::ReportProfile(const data::Progress& progress, double seconds) {
   reporter_.Note(absl::StrFormat(
       "dataset profile of epoch %d (%.2f s): read %.2f s, parse %.2f s, blocked %.2f s, merge %.2f s, waited for data "
       "%.2f s; %d samples, %d bad lines",
@@ -308,14 +309,14 @@ void TrainRun::SayProfile(const data::Progress& progress, double seconds) {
 // it validates it (again), and goes on as if there had been no stop.
 absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ValidateTogether(const std::string& name,
                                                                 std::optional<uint64_t> epoch) {
-  const std::string meeting = absl::StrCat("validated ", name);
+  const std::string round = absl::StrCat("validated ", name);
   AfterEpoch mine = AfterEpoch::kGoOn;
-  if (epoch.has_value() && validation_.dataset != nullptr && !team_.Met(meeting)) {
+  if (epoch.has_value() && validation_.dataset != nullptr && !team_.Completed(round)) {
     ASSIGN_OR_RETURN(mine, Validate(*epoch));
   }
   const std::array<uint64_t, 2> best = NumbersOf(best_);
   const uint64_t told[] = {static_cast<uint64_t>(mine), best[0], best[1]};
-  ASSIGN_OR_RETURN(const std::string answer, team_.FromChief(meeting, FormatNumbers(told)));
+  ASSIGN_OR_RETURN(const std::string answer, team_.Broadcast(round, FormatNumbers(told)));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ParseNumbers(answer, 3));
   if (team_.chief()) best_ = BestOf(std::span<const uint64_t>(numbers).subspan<1, 2>());
   return static_cast<AfterEpoch>(std::min<uint64_t>(numbers[0], static_cast<uint64_t>(AfterEpoch::kStopped)));
@@ -324,9 +325,9 @@ absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ValidateTogether(const std::strin
 absl::StatusOr<TrainRun::AfterEpoch> TrainRun::Validate(uint64_t epoch) {
   struct Observer : train::PassObserver {
     explicit Observer(uint64_t epoch) : meter(epoch) {}
-    Wish AfterStep(const Step& step) override {
+    StepAction AfterStep(const Step& step) override {
       meter.Add(step);
-      return StopSignal::Requested() != 0 ? Wish::kStop : Wish::kGoOn;
+      return StopSignal::Requested() != 0 ? StepAction::kStop : StepAction::kGoOn;
     }
     absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
     absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
@@ -352,28 +353,28 @@ absl::StatusOr<TrainRun::AfterEpoch> TrainRun::Validate(uint64_t epoch) {
 }
 
 absl::Status TrainRun::SaveAndStop(const train::PassEnd& end, const char* why) {
-  RETURN_IF_ERROR(root_->SaveCheckpoint(job_.store(), StateAt(end.position, table::EpochState::kRunning)));
+  RETURN_IF_ERROR(root_->SaveCheckpoint(job_.store(), StateAt(end.position, checkpoint::EpochState::kRunning)));
   RETURN_IF_ERROR(root_->MarkInterrupted());
   reporter_.Note(absl::StrCat(why, " in epoch ", epoch_, " at batch ", end.position.low,
-                              "; saved, continue with: ", runner::ResumeCommand(job_.args)));
+                              "; saved, continue with: ", settings::ResumeCommand(job_.args)));
   return absl::OkStatus();
 }
 
-table::RunState TrainRun::StateAt(const base::DataPosition& position, table::EpochState epoch_state) const {
-  table::RunState state;
+checkpoint::RunState TrainRun::StateAt(const base::DataPosition& position, checkpoint::EpochState epoch_state) const {
+  checkpoint::RunState state;
   state.epoch = epoch_;
   state.epoch_state = epoch_state;
   state.position = position;
   state.step = first_step_ + position.low + std::popcount(position.window);
   state.settings_hash = data_.settings_hash;
-  if (epoch_state == table::EpochState::kRunning) state.blobs[kMeterBlob] = meter_->Serialize();
+  if (epoch_state == checkpoint::EpochState::kRunning) state.blobs[kMeterBlob] = meter_->Serialize();
   PutBest(best_, state);
   return state;
 }
 
 // The save's name counts the batches of all workers, so that every one has another.
-table::RunState TrainRun::StateOf(const WorkerPlaces& places) const {
-  table::RunState state = StateAt({.pass = epoch_, .low = AllBatches(places)}, table::EpochState::kRunning);
+checkpoint::RunState TrainRun::StateOf(const WorkerPlaces& places) const {
+  checkpoint::RunState state = StateAt({.pass = epoch_, .low = AllBatches(places)}, checkpoint::EpochState::kRunning);
   state.step = first_step_ + MostBatches(places);
   WorkerPlaces kept = places;
   kept[0].meter = std::exchange(state.blobs[kMeterBlob], "");
@@ -390,7 +391,7 @@ WorkerPlace TrainRun::Here(const base::DataPosition& position, Meter meter) cons
   return place;
 }
 
-train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
+train::PassObserver::StepAction TrainRun::AfterStep(const Step& step) {
   meter_->Add(step);
   CountBadGradients(step.result);
   if (progress_ != nullptr) progress_->Add(step);
@@ -405,10 +406,10 @@ train::PassObserver::Wish TrainRun::AfterStep(const Step& step) {
     reporter_.Interval(report);
   }
   const bool due = CheckpointIsDue();
-  if (!MustStop() && !StopWished()) return due ? Wish::kPause : Wish::kGoOn;
+  if (!MustStop() && !StopRequested()) return due ? StepAction::kPause : StepAction::kGoOn;
   team_.AskToStop();
-  if (!StopsByMeeting()) return Wish::kStop;
-  return due ? Wish::kPause : StopIsLate() ? Wish::kStop : Wish::kGoOn;
+  if (!StopsAtBarrier()) return StepAction::kStop;
+  return due ? StepAction::kPause : StopIsLate() ? StepAction::kStop : StepAction::kGoOn;
 }
 
 // With what the heartbeats tell of the whole job.
@@ -418,22 +419,22 @@ train::IntervalReport TrainRun::Complete(train::IntervalReport report) const {
 }
 
 // In sync with others: steps that are made without those that have stopped would be others than without a stop.
-bool TrainRun::StopsByMeeting() const { return checkpoint_ != nullptr && checkpoint_->agrees_on_stops(); }
+bool TrainRun::StopsAtBarrier() const { return checkpoint_ != nullptr && checkpoint_->agrees_on_stops(); }
 
-bool TrainRun::StopsHere() { return StopsByMeeting() && checkpoint_->stop_agreed(); }
+bool TrainRun::StopsHere() { return StopsAtBarrier() && checkpoint_->stop_agreed(); }
 
-bool TrainRun::StopAsked() { return StopWished() && (!StopsByMeeting() || StopIsLate()); }
+bool TrainRun::StopAsked() { return StopRequested() && (!StopsAtBarrier() || StopIsLate()); }
 
 // Here or elsewhere.
-bool TrainRun::StopWished() const { return team_.stop_asked() || IsOver(); }
+bool TrainRun::StopRequested() const { return team_.stop_asked() || IsOver(); }
 
-// Whether a stop that is wished has waited for its meeting for too long.
+// Whether a stop that was requested has waited for its barrier for too long.
 bool TrainRun::StopIsLate() {
   base::MutexLock lock(stop_mu_);
   const auto now = std::chrono::steady_clock::now();
-  if (!stop_wished_.has_value()) stop_wished_ = now;
-  if (now - *stop_wished_ < kStopPatience) return false;
-  LOG_FIRST_N(WARNING, 1) << "stops without having met the others, for " << kStopPatience.count()
+  if (!stop_requested_.has_value()) stop_requested_ = now;
+  if (now - *stop_requested_ < kStopTimeout) return false;
+  LOG_FIRST_N(WARNING, 1) << "stops without having met the others, for " << kStopTimeout.count()
                           << " s: a resumed run may differ from one that was not stopped";
   return true;
 }
@@ -461,17 +462,17 @@ absl::Status TrainRun::CheckMemory() const {
 
 bool TrainRun::CheckpointIsDue() {
   if (checkpoint_ != nullptr) return checkpoint_->PauseAfterStep();
-  const runner::RunnerOptions& runner = job_.run.runner;
+  const settings::RunnerOptions& runner = job_.run.runner;
   if (runner.checkpoint_steps > 0 && steps_since_save_ >= static_cast<uint64_t>(runner.checkpoint_steps)) return true;
   return runner.checkpoint_minutes > 0 && MinutesSince(last_save_) >= runner.checkpoint_minutes;
 }
 
 absl::Status TrainRun::AtPause(const base::DataPosition& position) {
   if (checkpoint_ != nullptr) {
-    const StopWish wish = StopsByMeeting() && StopWished() ? StopWish::kStop : StopWish::kNone;
-    return checkpoint_->Meet(Attendance::kPaused, wish, Here(position, Meter::kSmall)).status();
+    const StopRequest stop = StopsAtBarrier() && StopRequested() ? StopRequest::kStop : StopRequest::kNone;
+    return checkpoint_->WaitAtBarrier(Attendance::kPaused, stop, Here(position, Meter::kSmall)).status();
   }
-  absl::Status status = root_->SaveCheckpoint(job_.store(), StateAt(position, table::EpochState::kRunning));
+  absl::Status status = root_->SaveCheckpoint(job_.store(), StateAt(position, checkpoint::EpochState::kRunning));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
   if (absl::IsResourceExhausted(status)) {  // a full disk costs a checkpoint, not the run
@@ -481,14 +482,14 @@ absl::Status TrainRun::AtPause(const base::DataPosition& position) {
   return base::Annotate(status, "checkpoint");
 }
 
-// The others may want to meet this worker.
+// The others may be waiting for this worker at a barrier.
 absl::Status TrainRun::AtEnd(const train::PassEnd& end) {
   if (checkpoint_ == nullptr) return absl::OkStatus();
   const WorkerPlace here = Here(end.position, Meter::kSmall);
-  auto after = checkpoint_->stop_agreed() ? AfterMeeting::kStop : AfterMeeting::kGoOn;
-  while (after == AfterMeeting::kGoOn) {
-    const StopWish wish = StopsByMeeting() && StopWished() ? StopWish::kStop : StopWish::kNone;
-    ASSIGN_OR_RETURN(after, checkpoint_->Meet(Attendance::kEnded, wish, here));
+  auto after = checkpoint_->stop_agreed() ? AfterBarrier::kStop : AfterBarrier::kGoOn;
+  while (after == AfterBarrier::kGoOn) {
+    const StopRequest stop = StopsAtBarrier() && StopRequested() ? StopRequest::kStop : StopRequest::kNone;
+    ASSIGN_OR_RETURN(after, checkpoint_->WaitAtBarrier(Attendance::kEnded, stop, here));
   }
   return absl::OkStatus();
 }

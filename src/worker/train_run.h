@@ -9,8 +9,8 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "checkpoint/save_root.h"
 #include "fleet/team.h"
-#include "table/checkpoint/save_root.h"
 #include "train/pass_meter.h"
 #include "train/report.h"
 #include "train/trainer.h"
@@ -34,7 +34,7 @@ class TrainRun : private train::PassObserver {
   absl::StatusOr<RunEnd> Run();
 
  private:
-  Wish AfterStep(const Step& step) override;
+  StepAction AfterStep(const Step& step) override;
   absl::Status AtPause(const base::DataPosition& position) override;
   absl::Status AtEnd(const train::PassEnd& end) override;
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
@@ -45,7 +45,7 @@ class TrainRun : private train::PassObserver {
   enum class AfterEpoch : uint8_t { kGoOn, kStopEarly, kStopped };
 
   absl::Status OpenRoot();
-  table::OpenMode RootMode() const;
+  checkpoint::OpenMode RootMode() const;
   absl::Status Start();
   absl::StatusOr<AfterEpoch> ComeBack(uint64_t epochs);
   absl::StatusOr<RunEnd> RunEpochs();
@@ -55,19 +55,19 @@ class TrainRun : private train::PassObserver {
   absl::StatusOr<RunEnd> StopUnvalidated();
   absl::Status FinishEpoch(const train::PassEnd& end);
   absl::Status MergeMeters();
-  void SayProfile(const data::Progress& progress, double seconds);
+  void ReportProfile(const data::Progress& progress, double seconds);
   absl::StatusOr<AfterEpoch> ValidateTogether(const std::string& name, std::optional<uint64_t> epoch);
   absl::StatusOr<AfterEpoch> Validate(uint64_t epoch);
   absl::Status SaveAndStop(const train::PassEnd& end, const char* why);
-  table::RunState StateAt(const base::DataPosition& position, table::EpochState epoch_state) const;
-  table::RunState StateOf(const WorkerPlaces& places) const;
+  checkpoint::RunState StateAt(const base::DataPosition& position, checkpoint::EpochState epoch_state) const;
+  checkpoint::RunState StateOf(const WorkerPlaces& places) const;
   enum class Meter : uint8_t { kWhole, kSmall };
   WorkerPlace Here(const base::DataPosition& position, Meter meter) const;
   bool CheckpointIsDue();
   bool IsOver() const;
   bool MustStop();
-  bool StopWished() const;
-  bool StopsByMeeting() const;
+  bool StopRequested() const;
+  bool StopsAtBarrier() const;
   bool StopIsLate();
   absl::Status CheckMemory() const;
   void CountBadGradients(const train::StepResult& result);
@@ -83,8 +83,9 @@ class TrainRun : private train::PassObserver {
   std::unique_ptr<TeamCheckpoint> checkpoint_;  // null alone; from Start on
   std::unique_ptr<train::Trainer> trainer_;     // from Start on
   JobData data_;
-  JobData validation_;                     // the first worker's; no dataset where test_data_dir is not set
-  std::unique_ptr<table::SaveRoot> root_;  // the first worker's; null in the others. While checkpoint_ writes, its own
+  JobData validation_;  // the first worker's; no dataset where test_data_dir is not set
+  std::unique_ptr<checkpoint::SaveRoot>
+      root_;  // the first worker's; null in the others. While checkpoint_ writes, its own
 
   // Where the run is.
   uint64_t epoch_ = 0;
@@ -103,7 +104,7 @@ class TrainRun : private train::PassObserver {
   uint64_t bad_rows_ = 0, bad_dense_ = 0;  // gradients with NaN or Inf
   absl::Status memory_;
   base::Mutex stop_mu_;
-  std::optional<std::chrono::steady_clock::time_point> stop_wished_ ABSL_GUARDED_BY(stop_mu_);  // since when
+  std::optional<std::chrono::steady_clock::time_point> stop_requested_ ABSL_GUARDED_BY(stop_mu_);  // since when
   std::unique_ptr<StopTeller> stop_teller_;  // null alone; the last: it looks at the others
 };
 

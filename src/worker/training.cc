@@ -46,7 +46,7 @@ absl::StatusOr<train::PassEnd> Training::RunPass(data::Dataset& dataset, base::S
 // Every worker adds up everybody's sums in the same order, and so has the same numbers; only the time is its own.
 absl::StatusOr<train::EpochReport> Training::Report(const char* what, const data::Dataset& dataset) {
   const train::EpochReport mine = meter_->Epoch(what);
-  ASSIGN_OR_RETURN(const auto meters, fleet_.team().Share("metrics of the pass", meter_->Serialize()));
+  ASSIGN_OR_RETURN(const auto meters, fleet_.team().AllGather("metrics of the pass", meter_->Serialize()));
   train::PassMeter all(mine.epoch);
   for (const auto& [rank, meter] : meters)
     RETURN_IF_ERROR(base::Annotate(all.Merge(meter), absl::StrCat("metrics of worker ", rank)));
@@ -62,7 +62,7 @@ absl::StatusOr<train::EpochReport> Training::Report(const char* what, const data
 absl::StatusOr<train::EpochReport> Training::TrainEpoch(data::Dataset& dataset) {
   ASSIGN_OR_RETURN(const train::PassEnd end, RunPass(dataset, base::StepKind::kTrain));
   ASSIGN_OR_RETURN(const train::EpochReport report, Report("epoch", dataset));
-  ASSIGN_OR_RETURN(step_, fleet_.team().Most("steps of the pass", step() + end.position.low));
+  ASSIGN_OR_RETURN(step_, fleet_.team().AllReduceMax("steps of the pass", step() + end.position.low));
   epoch_ = epoch() + 1;
   return report;
 }
@@ -73,19 +73,19 @@ absl::StatusOr<train::EpochReport> Training::Evaluate(data::Dataset& dataset) {
 }
 
 absl::Status Training::Save(const std::string& dir) {
-  table::RunState run;
+  checkpoint::RunState run;
   run.epoch = std::max<uint64_t>(epoch(), 1) - 1;
-  run.epoch_state = epoch() > 0 ? table::EpochState::kFinished : table::EpochState::kRunning;
+  run.epoch_state = epoch() > 0 ? checkpoint::EpochState::kFinished : checkpoint::EpochState::kRunning;
   run.step = step();
-  run.model = table::ModelIdentity{"c++", options_.model_name, {}, SavedSchemaOf(model_.spec().schema)};
+  run.model = checkpoint::ModelIdentity{"c++", options_.model_name, {}, SavedSchemaOf(model_.spec().schema)};
   return fleet_.SavePersistables(dir, run);
 }
 
-train::PassObserver::Wish Training::AfterStep(const Step& step) {
+train::PassObserver::StepAction Training::AfterStep(const Step& step) {
   meter_->Add(step);
   if (options_.print_interval > 0 && meter_->batches() % options_.print_interval == 0)
     reporter_.Interval(meter_->TakeInterval());
-  return StopAsked() ? Wish::kStop : Wish::kGoOn;
+  return StopAsked() ? StepAction::kStop : StepAction::kGoOn;
 }
 
 absl::Status Training::AtPause(const base::DataPosition&) { return absl::OkStatus(); }

@@ -23,7 +23,7 @@
 #include "data/dataset.h"
 #include "fleet/fleet.h"
 #include "model/model.h"
-#include "runner/optimizer.h"
+#include "settings/optimizer.h"
 #include "train/pass_meter.h"
 #include "train/report.h"
 #include "train/trainer.h"
@@ -32,7 +32,7 @@ namespace regatta::worker {
 
 struct TrainingOptions {
   // Rules by their names (docs/rules.md): .sparse = {.name = "adagrad", .learning_rate = 0.05}.
-  runner::OptimizerOptions optimizer;
+  settings::OptimizerOptions optimizer;
   fleet::WorkerOptions worker;  // mode, threads, …; the tables are made of the model
   uint64_t seed = 12345;        // of initial values
 
@@ -68,7 +68,7 @@ class Training : private train::PassObserver {
 
  private:
   Training(fleet::Fleet& fleet, const model::Model& model, const TrainingOptions& options);
-  Wish AfterStep(const Step& step) override;
+  StepAction AfterStep(const Step& step) override;
   absl::Status AtPause(const base::DataPosition& position) override;
   absl::Status AtEnd(const train::PassEnd& end) override;
   absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;

@@ -6,16 +6,16 @@
 #include <fstream>
 
 #include "base/mutex.h"
+#include "base/testing/test_folder.h"
+#include "checkpoint/checkpoint_reader.h"
 #include "fleet/testing/run_fleet.h"
-#include "table/checkpoint/checkpoint_reader.h"
-#include "table/checkpoint/test_folder.h"
 #include "worker/worker_data.h"
 
 namespace regatta::worker {
 namespace {
 
+using base::TestFolder;
 using fleet::Fleet;
-using table::TestFolder;
 using testing::Each;
 
 // A logit that is the sum of a sample's embeddings and a bias.
@@ -78,10 +78,10 @@ TEST(Training, AloneItLearnsSavesAndGoesOn) {
   EXPECT_GT(*after->metrics.auc, 0.95);
   EXPECT_EQ(training->step(), 200u) << "an evaluation is no step";
   ASSERT_EQ(training->Save(saves / "model"), absl::OkStatus());
-  const auto reader = table::CheckpointReader::Open(saves / "model");
+  const auto reader = checkpoint::CheckpointReader::Open(saves / "model");
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_EQ(reader->manifest().run.epoch, 9u);
-  EXPECT_EQ(reader->manifest().run.epoch_state, table::EpochState::kFinished);
+  EXPECT_EQ(reader->manifest().run.epoch_state, checkpoint::EpochState::kFinished);
   EXPECT_EQ(reader->manifest().run.step, 200u);
 
   const auto other = Alone();
@@ -163,8 +163,8 @@ TEST(Training, SchedulesAndShufflesGoOnFromASaveToo) {
   TrainWithServers(2, "", files.path(), saves / "straight");
   TrainWithServers(1, "", files.path(), saves / "half");
   TrainWithServers(1, saves / "half", files.path(), saves / "rest");
-  EXPECT_NE(table::FilesIn(saves / "half"), table::FilesIn(saves / "straight"));
-  EXPECT_EQ(table::FilesIn(saves / "rest"), table::FilesIn(saves / "straight")) << "every byte, the manifest included";
+  EXPECT_NE(base::FilesIn(saves / "half"), base::FilesIn(saves / "straight"));
+  EXPECT_EQ(base::FilesIn(saves / "rest"), base::FilesIn(saves / "straight")) << "every byte, the manifest included";
 }
 
 TEST(Training, AStopAtOneWorkerEndsTheEpochOfAll) {

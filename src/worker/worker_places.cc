@@ -57,9 +57,9 @@ absl::StatusOr<WorkerPlaces> DecodePlaces(std::string_view bytes) {
   return places;
 }
 
-void PutPlaces(const WorkerPlaces& places, table::RunState& run) { run.blobs[kPlacesBlob] = EncodePlaces(places); }
+void PutPlaces(const WorkerPlaces& places, checkpoint::RunState& run) { run.blobs[kPlacesBlob] = EncodePlaces(places); }
 
-absl::StatusOr<WorkerPlaces> PlacesFrom(const table::RunState& run) {
+absl::StatusOr<WorkerPlaces> PlacesFrom(const checkpoint::RunState& run) {
   const auto blob = run.blobs.find(kPlacesBlob);
   if (blob == run.blobs.end()) return WorkerPlaces{};
   return DecodePlaces(blob->second);

@@ -1,5 +1,5 @@
 // Where each worker of a job is in its data: what a checkpoint within an epoch holds besides the model, and what
-// workers bring to the meeting at which it is cut.
+// workers bring to the barrier at which it is taken.
 // Thread-safety: plain values.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "base/step.h"
-#include "table/checkpoint/run_state.h"
+#include "checkpoint/run_state.h"
 
 namespace regatta::worker {
 
@@ -32,8 +32,8 @@ std::string EncodePlaces(const WorkerPlaces& places);
 absl::StatusOr<WorkerPlaces> DecodePlaces(std::string_view bytes);
 
 // As a save of a job in the middle of an epoch has them; PlacesFrom gives none where it is of one process.
-void PutPlaces(const WorkerPlaces& places, table::RunState& run);
-absl::StatusOr<WorkerPlaces> PlacesFrom(const table::RunState& run);
+void PutPlaces(const WorkerPlaces& places, checkpoint::RunState& run);
+absl::StatusOr<WorkerPlaces> PlacesFrom(const checkpoint::RunState& run);
 
 uint64_t MostBatches(const WorkerPlaces& places);
 uint64_t AllBatches(const WorkerPlaces& places);

@@ -10,7 +10,7 @@ WorkerPlaces TwoPlaces() {
 }
 
 TEST(WorkerPlaces, GoIntoASaveAndComeBack) {
-  table::RunState run;
+  checkpoint::RunState run;
   EXPECT_TRUE(PlacesFrom(run).value().empty()) << "of one process";
   PutPlaces(TwoPlaces(), run);
   const WorkerPlaces back = PlacesFrom(run).value();

@@ -32,7 +32,7 @@ class CheckpointJob(FleetJob):
         self.prepare(servers, 2, "-o", "runner.split_file_list=True", "-o", f"runner.model_save_path={save}", *more)
         processes = [self.server(i) for i in range(servers)] + [self.worker(i) for i in range(2)]
         end = time.monotonic() + PATIENCE
-        while self.log("w0.log").count("checkpoint: cut") < after + 1 or not self.checkpoints(save):
+        while self.log("w0.log").count("checkpoint: snapshot") < after + 1 or not self.checkpoints(save):
             self.assertLess(time.monotonic(), end, self.log("w0.log")[-2000:])
             self.assertIsNone(processes[-1].poll(), self.log("w0.log")[-2000:])
             time.sleep(0.005)

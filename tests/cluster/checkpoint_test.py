@@ -9,7 +9,7 @@ class CheckpointTest(CheckpointJob):
             args = ("-o", f"runner.sync_mode={mode}", "-o", "runner.geo_step=5", "-o", "runner.half_async_merge=3")
             full = mode == "sync"  # the disk, when its second one is written
             log = self.launch(mode, *args, *steps(15), failpoints="file.write=enospc@7" if full else "")
-            self.assertGreater(log.count("checkpoint: cut"), 2, log)
+            self.assertGreater(log.count("checkpoint: snapshot"), 2, log)
             self.assertEqual("checkpoint skipped, training goes on: " in log, full, log)
             self.assertIn("epoch: 1 done", log)
             kept = self.checkpoints(mode)
@@ -24,7 +24,7 @@ class CheckpointTest(CheckpointJob):
         self.make_job(files=2)
         for mode in ("sync", "async", "half_async"):
             log = self.launch(mode, "-o", f"runner.sync_mode={mode}", "-o", "runner.thread_num=2", *steps(12))
-            self.assertGreater(log.count("checkpoint: cut"), 2, log)
+            self.assertGreater(log.count("checkpoint: snapshot"), 2, log)
 
     def test_the_checkpoint_of_a_step_is_the_model_of_a_job_that_ends_there(self):
         self.make_job(files=2, batch=10)
@@ -35,13 +35,13 @@ class CheckpointTest(CheckpointJob):
         self.launch("short", *SYNC, "-o", "runner.epochs=1")
         self.assertEqual(self.dump("short/0"), self.dump("long/checkpoint/0-42"))
 
-    def test_workers_whose_data_ends_early_come_to_the_meetings(self):
+    def test_workers_whose_data_ends_early_come_to_the_barriers(self):
         self.make_job(files=2)
         part = self.folder / "train" / "part-0.txt"  # the first worker's, which decides and saves
         part.write_text("".join(part.read_text().splitlines(keepends=True)[:70]))
         for mode in ("sync", "async", "half_async", "geo"):
             log = self.launch(mode, "-o", f"runner.sync_mode={mode}", *steps(10))
-            self.assertGreater(log.count("checkpoint: cut"), 4, log)
+            self.assertGreater(log.count("checkpoint: snapshot"), 4, log)
             self.assertIn("epoch: 1 done", log)
             self.assertEqual(len(self.checkpoints(mode)), 2)
 
@@ -50,17 +50,17 @@ class CheckpointTest(CheckpointJob):
         for mode in ("sync", "async"):
             log = self.launch(mode, "-o", f"runner.sync_mode={mode}", "-o", "runner.checkpoint_minutes=0.01",
                               failpoints=SLOW["REGATTA_FAILPOINTS"])
-            self.assertGreater(log.count("checkpoint: cut"), 1, log)
+            self.assertGreater(log.count("checkpoint: snapshot"), 1, log)
             self.assertIn("epoch: 1 done", log)
 
     def test_a_server_that_is_killed_while_it_is_read_costs_a_checkpoint_and_nothing_else(self):
         self.make_job(files=2)
         self.launch("straight", *SYNC)
-        for point in ("cut.begin=crash@2", "cut.read=crash@900"):
+        for point in ("snapshot.begin=crash@2", "snapshot.read=crash@900"):
             save = point.partition("=")[0]
             log = self.launch(save, *SYNC, *steps(9), failpoints=point, restarts=100)
             self.assertEqual(self.dump("straight"), self.dump(save))
-            if point.startswith("cut.read"):
+            if point.startswith("snapshot.read"):
                 self.assertIn("checkpoint skipped, training goes on: ", log)
 
 

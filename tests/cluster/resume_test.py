@@ -37,14 +37,14 @@ class ResumeTest(CheckpointJob):
         _, err = self.run_regatta("train", "-m", "config.yaml", "-o", "runner.model_save_path=killed", "--resume", code=1)
         self.assertIn("here is one process without servers", err)
 
-    def test_a_crash_at_any_point_of_a_cut_leaves_the_checkpoint_before(self):
+    def test_a_crash_at_any_point_of_a_snapshot_leaves_the_checkpoint_before(self):
         self.make_job(files=2)
         want = {}
         for workers in (1, 2):
             self.launch(f"straight{workers}", *SYNC, workers=workers)
             want[workers] = self.dump(f"straight{workers}")
-        points = ("checkpoint.met=crash@2", "checkpoint.begun=crash@2", "save.data=crash@2", "save.manifest=crash@2",
-                  "save.switch=crash@2", "save.current=crash@2", "cut.begin=crash@2", "cut.read=crash@900")
+        points = ("checkpoint.gathered=crash@2", "checkpoint.begun=crash@2", "save.data=crash@2", "save.manifest=crash@2",
+                  "save.switch=crash@2", "save.current=crash@2", "snapshot.begin=crash@2", "snapshot.read=crash@900")
         for point in points:
             save = point.partition("=")[0]
             workers = 2 if point.startswith("checkpoint.") else 1

@@ -15,7 +15,7 @@ class AsleepTest(unittest.TestCase):
         trials.asleep(random.Random(3), len(names), names, "async")
 
     def test_asleep_within_a_checkpoint(self):
-        names = ["save.switch", "file.rename", "keeper.written", "log.drop"]
+        names = ["save.switch", "file.rename", "compactor.written", "log.drop"]
         trials.asleep(random.Random(4), len(names), names, "async")
 
 

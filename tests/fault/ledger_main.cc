@@ -4,9 +4,9 @@
 // dense parameter grows by 1 with every push. What is acknowledged goes to a file of the worker's own, outside of the
 // fault's path. With --on_loss await a ledger that was killed is started again with another incarnation, and goes on
 // where the servers say that its rank stands.
-// --load_every: now and then the workers meet, and worker 0 drops every row and loads a few; what was pushed before
-// must not come back. --refuse_every: frames that a server must refuse come between the pushes, and must leave nothing.
-// SIGTERM ends the pushes; then the workers meet, and each reads its rows back.
+// --load_every: now and then the workers come to a barrier, and worker 0 drops every row and loads a few; what was
+// pushed before must not come back. --refuse_every: frames that a server must refuse come between the pushes, and must
+// leave nothing. SIGTERM ends the pushes; then the workers come to a barrier, and each reads its rows back.
 #include <fcntl.h>
 #include <glog/logging.h>
 #include <signal.h>
@@ -178,25 +178,25 @@ class Ledger {
   }
   // What the process before this one may have pushed down some lanes only goes down all of them, whoever says stop.
   bool GoesOn() const {
-    if (pushes_ >= args_.count || left_ || client_.standing().Met("pushed")) return false;
+    if (pushes_ >= args_.count || left_ || client_.resume_point().Completed("pushed")) return false;
     const uint64_t under_way = args_.mode == "sync" ? 1 : base::DataPosition::kWindow;
-    const client::Standing& standing = client_.standing();
-    return stopped == 0 || (standing.returns() && pushes_ < standing.position.low + under_way);
+    const client::ResumePoint& resume_point = client_.resume_point();
+    return stopped == 0 || (resume_point.returns() && pushes_ < resume_point.position.low + under_way);
   }
   // Whether what was acknowledged is added to besides.
   bool adds() const { return args_.mode == "geo"; }
   // Frames that the servers must refuse, and of which nothing may be left.
   absl::Status Refuse();
   absl::Status CheckRefused();
-  // All workers meet; where all go on, worker 0 drops every row and loads `keys`. Whether they go on.
+  // All workers come to a barrier; where all go on, worker 0 drops every row and loads `keys`. Whether they go on.
   absl::StatusOr<bool> Load(const std::vector<base::Key>& keys);
-  // This worker stops, where others may be about to meet for a load.
+  // This worker stops, where others may be about to come to a barrier for a load.
   absl::Status EndLoads();
   absl::Status Replace(const std::vector<base::Key>& keys);
   // What was pushed before the last load is gone, and what was loaded is there. async and geo.
   absl::Status CheckLoaded();
   // The pushes of every worker, when all are done.
-  absl::StatusOr<std::vector<uint64_t>> Meet(const std::string& name, uint64_t pushes);
+  absl::StatusOr<std::vector<uint64_t>> AllGather(const std::string& name, uint64_t pushes);
   absl::Status ReadBack(std::span<const base::Key> keys, base::StepKind kind, uint64_t step, std::vector<float>* pushed,
                         std::vector<float>* added);
   absl::Status CheckPushes(const std::vector<uint64_t>& numbers, bool acknowledged);
@@ -289,14 +289,14 @@ absl::Status Ledger::CheckRefused() {
 
 absl::StatusOr<bool> Ledger::Load(const std::vector<base::Key>& keys) {
   const bool goes_on = GoesOn();
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet(absl::StrCat("load ", loads_), pushes_ << 1 | goes_on));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, AllGather(absl::StrCat("load ", loads_), pushes_ << 1 | goes_on));
   uint64_t total = 0;
   for (const uint64_t each : all) {
     if ((each & 1) == 0) return false;
     total += each >> 1;
   }
   if (args_.rank == 0) RETURN_IF_ERROR(Replace(keys));
-  RETURN_IF_ERROR(Meet(absl::StrCat("loaded ", loads_), 0).status());
+  RETURN_IF_ERROR(AllGather(absl::StrCat("loaded ", loads_), 0).status());
   ++loads_;
   loaded_at_ = pushes_;
   all_loaded_at_ = total;
@@ -379,7 +379,7 @@ absl::Status Ledger::RunAsync() {
   bool goes_on = true;
   while (goes_on && GoesOn()) {
     if (flight.size() >= args_.in_flight) RETURN_IF_ERROR(take());
-    if (client_.standing().position.Contains(pushes_)) {
+    if (client_.resume_point().position.Contains(pushes_)) {
       ++pushes_;
       continue;
     }
@@ -395,7 +395,7 @@ absl::Status Ledger::RunAsync() {
   }
   while (!flight.empty()) RETURN_IF_ERROR(take());
   if (goes_on) RETURN_IF_ERROR(EndLoads());
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("pushed", pushes_));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, AllGather("pushed", pushes_));
   pushes_ = all[args_.rank];
   RETURN_IF_ERROR(CheckLoaded());
   std::vector<uint64_t> numbers(pushes_ - loaded_at_);
@@ -404,7 +404,7 @@ absl::Status Ledger::RunAsync() {
   RETURN_IF_ERROR(CheckRefused());
   const uint64_t total = std::accumulate(all.begin(), all.end(), uint64_t{0}) - all_loaded_at_;
   RETURN_IF_ERROR(CheckDense(total, total, adds()));
-  return Meet("checked", 0).status();
+  return AllGather("checked", 0).status();
 }
 
 absl::Status Ledger::RunSync() {
@@ -412,7 +412,7 @@ absl::Status Ledger::RunSync() {
   client_.BeginPass({0, 0, base::StepKind::kTrain}, {}, call);
   RETURN_IF_ERROR(call.Wait());
   std::vector<float> pushed, dense_values(kDense);
-  const uint64_t first = client_.standing().position.low;
+  const uint64_t first = client_.resume_point().position.low;
   bool goes_on = true;
   for (pushes_ = first; goes_on && GoesOn(); ++pushes_) {
     const uint64_t step = pushes_;
@@ -450,7 +450,7 @@ absl::Status Ledger::RunSync() {
   client_.LeavePass({0, pushes_, base::StepKind::kTrain}, pushes);
   RETURN_IF_ERROR(pushes.Wait());
   if (goes_on) RETURN_IF_ERROR(EndLoads());
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("pushed", pushes_));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, AllGather("pushed", pushes_));
   const uint64_t steps = *std::max_element(all.begin(), all.end());
   for (uint64_t group = 0; group < kGroups; ++group) {
     RETURN_IF_ERROR(ReadBack(KeysOf(0, group), base::StepKind::kInfer, 0, &pushed, nullptr));
@@ -459,7 +459,7 @@ absl::Status Ledger::RunSync() {
   }
   RETURN_IF_ERROR(CheckRefused());
   RETURN_IF_ERROR(CheckDense(steps - loaded_at_, steps - loaded_at_, false));
-  return Meet("checked", 0).status();
+  return AllGather("checked", 0).status();
 }
 
 absl::Status Ledger::Check() {
@@ -472,13 +472,13 @@ absl::Status Ledger::Check() {
   for (uint64_t number = 0; number < end; ++number)
     if (!std::binary_search(acknowledged.begin(), acknowledged.end(), number)) others.push_back(number);
   RETURN_IF_ERROR(CheckPushes(others, false));
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, Meet("looked", pushes_));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> all, AllGather("looked", pushes_));
   const uint64_t total = std::accumulate(all.begin(), all.end(), uint64_t{0});
   RETURN_IF_ERROR(CheckDense(total, total + all.size() * (args_.in_flight + 1), adds()));
-  return Meet("checked", 0).status();
+  return AllGather("checked", 0).status();
 }
 
-absl::StatusOr<std::vector<uint64_t>> Ledger::Meet(const std::string& name, uint64_t pushes) {
+absl::StatusOr<std::vector<uint64_t>> Ledger::AllGather(const std::string& name, uint64_t pushes) {
   ASSIGN_OR_RETURN(const auto payloads,
                    client_.Gather(name, absl::StrCat(pushes), client::GrpcClient::Reply::kPayloads));
   std::vector<uint64_t> all;

@@ -11,8 +11,8 @@
 
 #include "base/command_line.h"
 #include "base/file.h"
-#include "table/checkpoint/checkpoint_reader.h"
-#include "table/log/push_log.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "log/push_log.h"
 
 namespace regatta::fault {
 namespace {
@@ -105,12 +105,12 @@ struct Tally {
 
 using Records = std::vector<std::string>;
 
-absl::StatusOr<std::unique_ptr<table::PushLog>> OpenLog(const std::string& folder, Records& records) {
-  table::LogOptions options;
+absl::StatusOr<std::unique_ptr<log::PushLog>> OpenLog(const std::string& folder, Records& records) {
+  log::LogOptions options;
   options.folder = folder;
   options.name = "lane";
   options.segment_bytes = 700;
-  return table::PushLog::Open(options, 0, [&](const table::LogRecord& record) {
+  return log::PushLog::Open(options, 0, [&](const log::LogRecord& record) {
     records.emplace_back(record.body);
     return absl::OkStatus();
   });
@@ -159,7 +159,7 @@ absl::Status SpoilSaves(const Args& args, const std::string& folder, Tally& tall
   ASSIGN_OR_RETURN(const Files files, ReadFiles(folder));
   for (uint64_t cycle = 0; cycle < args.cycles; ++cycle) {
     ASSIGN_OR_RETURN(const std::string what, Spoil(rng, files));
-    const auto reader = table::CheckpointReader::Open(folder);
+    const auto reader = checkpoint::CheckpointReader::Open(folder);
     if (!reader.ok() || !reader->Verify().empty()) {
       ++tally.found;
     } else if (*ReadFiles(folder) == files) {

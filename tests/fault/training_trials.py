@@ -69,7 +69,7 @@ class Training:
 
 
 # How the epochs of a training job are: with many small ones most kills fall between them; with checkpoints of the whole
-# job, by steps and by time, many fall into their meetings.
+# job, by steps and by time, many fall into their barriers.
 SHAPES = (("-o", "runner.epochs=3"),
           ("-o", "runner.epochs=15", "-o", "runner.train_batch_size=100", "-o", "runner.test_data_dir=train"),
           ("-o", "runner.epochs=3", "-o", "runner.thread_num=3", "-o", "runner.lanes=2"),
@@ -185,7 +185,7 @@ def disk_full_save(rng, cycles):
         for turn in range(cycles):
             save, skipped = disk / f"save{turn}", "checkpoint skipped, training goes on: "
             process = job.launch(save, *shape, failpoints="push.lane=slow")
-            job.says(process, "checkpoint: cut", rng.randrange(2, 5))
+            job.says(process, "checkpoint: snapshot", rng.randrange(2, 5))
             leave_little(disk, rng.choice([0, 4096, 100_000]))
             job.says(process, skipped, rng.randrange(1, 4))
             job.dump(save)

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/file.h"
-#include "server/keeper.h"
+#include "server/log_compactor.h"
 #include "server/testing/golden_job.h"
 
 namespace regatta::server {
@@ -16,9 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void Save(Keeper& keeper) { CHECK(keeper.Save().ok()); }
+void Save(LogCompactor& compactor) { CHECK(compactor.Save().ok()); }
 
-void Train(GoldenWorkers& workers, Keeper& keeper, Mode mode) {
+void Train(GoldenWorkers& workers, LogCompactor& compactor, Mode mode) {
   if (mode != Mode::kGeo) {
     for (int rank = 0; rank < 2; ++rank) workers.Mark(ps::BEGIN, rank, 0, 0);
   }
@@ -31,7 +31,7 @@ void Train(GoldenWorkers& workers, Keeper& keeper, Mode mode) {
         workers.Step(rank, 0, step, step % 4 == 3 ? 3 : 1);
       }
     }
-    if (step == 2 || step == 5) Save(keeper);
+    if (step == 2 || step == 5) Save(compactor);
   }
 }
 
@@ -45,18 +45,18 @@ void Write(const std::string& folder, Mode mode) {
   const JobSpec spec = ParseJobSpec(entry.job().job()).value();
   CHECK(journal->Write(entry).ok());
   auto job = HostedJob::Create(spec, TableShare::Create(spec.tables, {0, 1}).value(), journal.get(), {}).value();
-  auto keeper = Keeper::Start(*job, *journal, {}).value();
+  auto compactor = LogCompactor::Start(*job, *journal, {}).value();
   for (int rank = 0; rank < 2; ++rank) CHECK(job->roster().Join(GoldenWorkers::Worker(rank)).ok());
   GoldenWorkers workers(*job, 1);
   workers.Load();
-  Train(workers, *keeper, mode);
+  Train(workers, *compactor, mode);
   if (mode == Mode::kAsync) workers.Push(0, 0, 10, 2, GoldenWorkers::Whole::kWithoutLast);
   CHECK_EQ(workers.refused(), 0);
   fs::copy(live, folder + "/data_dir", fs::copy_options::recursive);
   std::ofstream(folder + "/at_kill.txt") << GoldenText(*job);
   CHECK_EQ(ContinueGolden(*job), 0);
   std::ofstream(folder + "/continued.txt") << GoldenText(*job);
-  keeper.reset();
+  compactor.reset();
   job.reset();
   journal.reset();
   fs::remove_all(live);

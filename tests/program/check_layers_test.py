@@ -26,7 +26,7 @@ class CheckLayersTest(unittest.TestCase):
             ({"src/table/x.cc": "#include <torch/torch.h>\n"}, "torch-free"),
             ({"src/model/x.cc": '#include "data/dataset.h"\n'}, "src/model may not include data/dataset.h"),
             ({"src/model/names.h": '#include "model/tensor.h"\n'}, "torch-free folders include src/model/names.h"),
-            ({"src/runner/x.cc": '#include "model/model.h"\n'}, "src/runner may not include model/model.h"),
+            ({"src/settings/x.cc": '#include "model/model.h"\n'}, "src/settings may not include model/model.h"),
             ({"src/comm/x.cc": '#include "absl/synchronization/mutex.h"\n'}, "base/mutex.h"),
             ({"src/misc/x.cc": ""}, "not in the layer table"),
             ({"src/comm/x.cc": '#include "fleet/testing/y.h"\n'}, "which is for tests"),

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "fleet/worker.h"
+#include "fleet/worker_node.h"
 #include "server/ps_server.h"
 
 namespace regatta::fleet {
@@ -24,7 +24,7 @@ struct ClusterOptions {
 };
 
 // Runs `fn` in every worker, expects that it and every server end well.
-inline void RunCluster(const ClusterOptions& options, const std::function<absl::Status(Worker&)>& fn) {
+inline void RunCluster(const ClusterOptions& options, const std::function<absl::Status(WorkerNode&)>& fn) {
   std::vector<std::unique_ptr<server::PsServer>> servers;
   WorkerOptions base = options.worker;
   base.workers = options.workers;
@@ -49,7 +49,7 @@ inline void RunCluster(const ClusterOptions& options, const std::function<absl::
       WorkerOptions mine = base;
       mine.rank = rank;
       if (rank == 0 && options.first_worker != nullptr) mine.credentials = options.first_worker;
-      auto worker = Worker::Start(mine);
+      auto worker = WorkerNode::Start(mine);
       absl::Status& result = results[static_cast<size_t>(rank)];
       result = worker.status();
       if (!worker.ok()) return;

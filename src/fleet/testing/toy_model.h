@@ -12,9 +12,9 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/step.h"
+#include "checkpoint/model_store.h"
 #include "client/local_client.h"
 #include "comm/communicator.h"
-#include "table/checkpoint/model_store.h"
 #include "table/gradient_sum.h"
 
 namespace regatta::fleet {
@@ -56,8 +56,8 @@ struct ToyResult {
   std::vector<float> dense;
 };
 
-inline absl::StatusOr<ToyResult> ReadToy(table::ModelStore& model) {
-  ASSIGN_OR_RETURN(const table::SaveContents contents, model.Contents());
+inline absl::StatusOr<ToyResult> ReadToy(checkpoint::ModelStore& model) {
+  ASSIGN_OR_RETURN(const checkpoint::SaveContents contents, model.Contents());
   ToyResult result;
   for (uint32_t shard = 0; shard < base::kVirtualShards; ++shard)
     RETURN_IF_ERROR(contents.sparse[0]->ForEachRow(

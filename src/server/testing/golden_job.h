@@ -20,9 +20,9 @@
 
 #include "absl/strings/str_format.h"
 #include "base/grouped_keys.h"
+#include "checkpoint/schema_json.h"
 #include "server/hosted_job.h"
 #include "server/lane_session.h"
-#include "table/checkpoint/schema_json.h"
 #include "wire/frame.h"
 
 namespace regatta::server {
@@ -52,7 +52,7 @@ inline ps::ConnectRequest GoldenRequest(Mode mode) {
   job.set_workers(2);
   job.set_servers(1);
   job.set_sparse_lanes(kGoldenLanes);
-  job.set_tables_json(table::ToJson(tables).dump());
+  job.set_tables_json(checkpoint::ToJson(tables).dump());
   job.set_nan_policy("skip");
   job.set_on_worker_loss("await");
   job.set_worker_wait(600);

@@ -1,5 +1,5 @@
 // An accessor says what a row consists of: how wide a pull, a push and a row are, which columns a push brings beside
-// the gradients, how a row is born, read and updated. Tables ask it, nobody else knows a "dim".
+// the gradients, how a row is created, read and updated. Tables ask it, nobody else knows a "dim".
 // Thread-safety: constant after construction; rows are guarded by the lock that their caller holds.
 #pragma once
 
@@ -30,10 +30,10 @@ struct PullBlock {
   base::RowsView<float> out;
 };
 
-// Rows of a push; a null row is left out, one whose bit is set in `born` is uninitialised.
+// Rows of a push; a null row is left out, one whose bit is set in `created` is uninitialised.
 struct PushBlock {
   std::span<const base::Key> keys;
-  uint64_t born = 0;
+  uint64_t created = 0;
   RowUpdate update;  // dim is the accessor's to set
   std::span<const uint32_t> slot;
   std::span<const float> show;

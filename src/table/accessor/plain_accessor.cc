@@ -49,14 +49,14 @@ class PlainAccessor final : public Accessor {
   }
 
   void Push(const PushBlock& block) const override {
-    InitBorn(block);
+    InitCreated(block);
     RowUpdate update = block.update;
     update.dim = dim_;
     rule_->Apply(update);
   }
 
   void Add(const PushBlock& block) const override {
-    InitBorn(block);
+    InitCreated(block);
     for (int i = 0; i < block.update.count; ++i) {
       float* row = block.update.rows[i];
       if (row == nullptr) continue;
@@ -66,7 +66,7 @@ class PlainAccessor final : public Accessor {
   }
 
   void Assign(const PushBlock& block) const override {
-    InitBorn(block);
+    InitCreated(block);
     for (int i = 0; i < block.update.count; ++i)
       if (block.update.rows[i] != nullptr) CopyRow(block.update.grads.row(i), dim_, block.update.rows[i]);
   }
@@ -87,9 +87,9 @@ class PlainAccessor final : public Accessor {
     }
   }
 
-  void InitBorn(const PushBlock& block) const {
-    for (uint64_t born = block.born; born != 0; born &= born - 1) {
-      const int i = __builtin_ctzll(born);
+  void InitCreated(const PushBlock& block) const {
+    for (uint64_t created = block.created; created != 0; created &= created - 1) {
+      const int i = __builtin_ctzll(created);
       float* row = block.update.rows[i];
       InitWeights(block.keys[i], row);
       rule_->InitState(dim_, row + dim_);

@@ -1,5 +1,5 @@
 // The plain accessor: a row is w (dim) and the rule's state; a pull gives w, a push brings its gradient. A row is
-// born with its initial value at its first push.
+// created with its initial value at its first push.
 #pragma once
 
 #include <memory>

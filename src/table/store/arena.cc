@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(uint64_t capacity) {
   }
   const uint64_t misaligned = reinterpret_cast<uintptr_t>(reserved) % kHugePage;
   std::byte* base = reserved + (misaligned == 0 ? 0 : kHugePage - misaligned);
-  madvise(base, capacity, MADV_HUGEPAGE);  // a wish: kernels without huge pages refuse it
+  madvise(base, capacity, MADV_HUGEPAGE);  // a request: kernels without huge pages refuse it
   return std::unique_ptr<Arena>(
       new Arena(reserved, reserved_bytes, base, capacity, reinterpret_cast<uint8_t*>(orders)));
 }

@@ -21,7 +21,7 @@ class Shifted final : public RowVisitor {
  public:
   Shifted(RowVisitor& visitor, size_t by) : visitor_(visitor), by_(by) {}
   uint64_t Wanted(size_t first, size_t count) override { return visitor_.Wanted(first + by_, count); }
-  void Visit(const RowBlock& block) override { visitor_.Visit({block.first + by_, block.rows, block.born}); }
+  void Visit(const RowBlock& block) override { visitor_.Visit({block.first + by_, block.rows, block.created}); }
 
  private:
   RowVisitor& visitor_;
@@ -32,8 +32,8 @@ class Shifted final : public RowVisitor {
 
 // One walk. A block of keys passes three stages, each a block behind the one before: Hint (hash, prefetch the index
 // line), Find (lock the shard, look up or make the row, prefetch it), Finish (the visitor; unlock). With Marks::kOn
-// rows get the present epoch in Find, and Finish keeps the bytes of those that a cut still needs before the visitor
-// sees them.
+// rows get the present epoch in Find, and Finish keeps the bytes of those that a snapshot still needs before the
+// visitor sees them.
 template <Missing kMissing, Marks kMarks>
 class MemoryStore::Walker {
  public:
@@ -72,9 +72,9 @@ class MemoryStore::Walker {
     size_t first = 0;
     int count = 0;
     uint64_t wanted = 0;
-    uint64_t born = 0;
+    uint64_t created = 0;
     uint64_t kept = 0;     // bit i: the old bytes of row i are needed
-    uint64_t changed = 0;  // bit i: and it had changed since the last completed cut
+    uint64_t changed = 0;  // bit i: and it had changed since the last completed snapshot
     std::array<uint64_t, kBlock> hash;
     std::array<float*, kBlock> rows;
   };
@@ -85,7 +85,7 @@ class MemoryStore::Walker {
     Block& block = At(b);
     block.first = b * kBlock;
     block.count = static_cast<int>(std::min<size_t>(kBlock, keys_.size() - block.first));
-    block.born = 0;
+    block.created = 0;
     if constexpr (kMarks == Marks::kOn) block.kept = block.changed = 0;
     block.wanted = visitor_.Wanted(block.first, static_cast<size_t>(block.count));
   }
@@ -162,17 +162,17 @@ class MemoryStore::Walker {
       return Fail(block, i, s);
     }
     if constexpr (kMarks == Marks::kOn) {
-      if (CutShard& cut = store_.cuts_[base::ShardOfHash(hash)]; cut.open) ++cut.born;
+      if (SnapshotShard& snapshot = store_.snapshots_[base::ShardOfHash(hash)]; snapshot.open) ++snapshot.created;
     }
     block.rows[i] = *row;
-    block.born |= uint64_t{1} << i;
+    block.created |= uint64_t{1} << i;
     return true;
   }
 
   // A row's first write in this epoch.
   void Mark(Block& block, int i, uint32_t& meta) {
     const uint64_t bit = uint64_t{1} << i;
-    if (store_.cuts_[base::ShardOfHash(block.hash[i])].open) {
+    if (store_.snapshots_[base::ShardOfHash(block.hash[i])].open) {
       block.kept |= bit;
       if (ShardIndex::EpochOf(meta) >= saved_) block.changed |= bit;
     }
@@ -182,15 +182,15 @@ class MemoryStore::Walker {
   [[gnu::noinline]] void Keep(const Block& block) {
     for (uint64_t kept = block.kept; kept != 0; kept &= kept - 1) {
       const int i = __builtin_ctzll(kept);
-      CutShard& cut = store_.cuts_[base::ShardOfHash(block.hash[i])];
+      SnapshotShard& snapshot = store_.snapshots_[base::ShardOfHash(block.hash[i])];
       const uint32_t slot = slots_->back();
       slots_->pop_back();
       OldRows::Row& old = store_.old_rows_.At(slot);
       old.key = keys_[block.first + static_cast<size_t>(i)];
-      old.next = cut.old;
+      old.next = snapshot.old;
       old.changed = (block.changed >> i & 1) != 0;
       std::memcpy(old.values(), block.rows[i], block_bytes_);
-      cut.old = slot;
+      snapshot.old = slot;
     }
   }
 
@@ -210,7 +210,7 @@ class MemoryStore::Walker {
       if (block.kept != 0) Keep(block);
     }
     if (block.count > 0) {
-      visitor_.Visit({block.first, {block.rows.data(), static_cast<size_t>(block.count)}, block.born});
+      visitor_.Visit({block.first, {block.rows.data(), static_cast<size_t>(block.count)}, block.created});
     }
     Unlock(b + 1 < blocks && At(b + 1).count > 0 ? base::ShardOfHash(At(b + 1).hash[0]) : kNoShard);
   }
@@ -270,7 +270,7 @@ MemoryStore::MemoryStore(std::unique_ptr<Arena> arena, uint64_t block_bytes, Sha
     : arena_(std::move(arena)),
       block_bytes_(block_bytes),
       shards_(new Shard[base::kVirtualShards]),
-      cuts_(new CutShard[base::kVirtualShards]) {
+      snapshots_(new SnapshotShard[base::kVirtualShards]) {
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].index.SetShard(s, growth);
 }
 
@@ -282,7 +282,7 @@ absl::Status MemoryStore::Walk(std::span<const base::Key> keys, const WalkOption
   return Walker<Missing::kCreate, Marks::kOff>(*this, keys, options, visitor).Run();
 }
 
-// As many keys at a time as there are slots for all their rows; all at once where there is no cut.
+// As many keys at a time as there are slots for all their rows; all at once where there is no snapshot.
 absl::Status MemoryStore::WalkMarked(std::span<const base::Key> keys, const WalkOptions& options, RowVisitor& visitor) {
   std::vector<uint32_t> slots;
   for (size_t first = 0; first < keys.size();) {
@@ -299,37 +299,38 @@ absl::Status MemoryStore::WalkMarked(std::span<const base::Key> keys, const Walk
   return absl::OkStatus();
 }
 
-absl::Status MemoryStore::BeginCut(uint64_t bound) {
-  base::MutexLock lock(cut_mu_);
-  if (cut_ != CutPhase::kNone) return absl::FailedPreconditionError("a cut is in progress; only one can be");
+absl::Status MemoryStore::BeginSnapshot(uint64_t bound) {
+  base::MutexLock lock(snapshot_mu_);
+  if (snapshot_ != SnapshotPhase::kNone)
+    return absl::FailedPreconditionError("a snapshot is in progress; only one can be");
   RETURN_IF_ERROR(old_rows_.Open(block_bytes_, bound));
   const bool renumber = now_.load(std::memory_order_relaxed) == kLastEpoch;
   const uint8_t saved = saved_.load(std::memory_order_relaxed);
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) {
     shards_[s].lock.lock();
-    CutShard& cut = cuts_[s];
-    if (renumber && cut.renumber == 0) {
-      cut.renumber = saved;
+    SnapshotShard& snapshot = snapshots_[s];
+    if (renumber && snapshot.renumber == 0) {
+      snapshot.renumber = saved;
     } else if (renumber && saved > 1) {
-      cut.renumber = kLastEpoch + 1;  // a cut has completed meanwhile: nothing here has changed since
+      snapshot.renumber = kLastEpoch + 1;  // a snapshot has completed meanwhile: nothing here has changed since
     }
-    cut.open = true;
+    snapshot.open = true;
     shards_[s].lock.unlock();
   }
   if (renumber) saved_.store(1, std::memory_order_relaxed);
   now_.store(renumber ? 2 : static_cast<uint8_t>(now_.load(std::memory_order_relaxed) + 1), std::memory_order_relaxed);
-  cut_ = CutPhase::kOpen;
+  snapshot_ = SnapshotPhase::kOpen;
   marking_.store(true, std::memory_order_relaxed);
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> MemoryStore::CutRows(uint32_t shard, Which which) {
-  RETURN_IF_ERROR(CheckCut(which));
+absl::StatusOr<uint64_t> MemoryStore::SnapshotRows(uint32_t shard, Which which) {
+  RETURN_IF_ERROR(CheckSnapshot(which));
   Shard& s = shards_[shard];
   s.lock.lock();
   const absl::Status open = CheckOpen(shard);
   uint64_t rows = 0;
-  if (open.ok() && which == Which::kAll) rows = s.index.size() - cuts_[shard].born;
+  if (open.ok() && which == Which::kAll) rows = s.index.size() - snapshots_[shard].created;
   if (open.ok() && which == Which::kChanged) {
     Renumber(shard);
     const uint8_t now = now_.load(std::memory_order_relaxed);
@@ -338,7 +339,7 @@ absl::StatusOr<uint64_t> MemoryStore::CutRows(uint32_t shard, Which which) {
       const uint8_t epoch = ShardIndex::EpochOf(meta);
       rows += epoch != now && epoch >= least;
     });
-    for (uint32_t slot = cuts_[shard].old; slot != OldRows::kNone; slot = old_rows_.At(slot).next) {
+    for (uint32_t slot = snapshots_[shard].old; slot != OldRows::kNone; slot = old_rows_.At(slot).next) {
       rows += old_rows_.At(slot).changed;
     }
   }
@@ -347,25 +348,25 @@ absl::StatusOr<uint64_t> MemoryStore::CutRows(uint32_t shard, Which which) {
   return rows;
 }
 
-absl::Status MemoryStore::EndCut(CutEnd end) {
-  base::MutexLock lock(cut_mu_);
-  if (cut_ == CutPhase::kNone) return absl::FailedPreconditionError("no cut is in progress");
+absl::Status MemoryStore::EndSnapshot(SnapshotEnd end) {
+  base::MutexLock lock(snapshot_mu_);
+  if (snapshot_ == SnapshotPhase::kNone) return absl::FailedPreconditionError("no snapshot is in progress");
   uint32_t unvisited = 0;
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) {
     shards_[s].lock.lock();
-    unvisited += cuts_[s].open && shards_[s].index.size() > 0;
-    cuts_[s].Pass();
+    unvisited += snapshots_[s].open && shards_[s].index.size() > 0;
+    snapshots_[s].Pass();
     shards_[s].lock.unlock();
   }
   old_rows_.Close();
-  const bool lost = cut_ == CutPhase::kLost;
-  cut_ = CutPhase::kNone;
+  const bool lost = snapshot_ == SnapshotPhase::kLost;
+  snapshot_ = SnapshotPhase::kNone;
   marking_.store(tracking_ == Tracking::kOn, std::memory_order_relaxed);
-  if (end == CutEnd::kAbandoned) return absl::OkStatus();
-  if (lost) return absl::AbortedError("the table was cleared during the cut");
+  if (end == SnapshotEnd::kAbandoned) return absl::OkStatus();
+  if (lost) return absl::AbortedError("the table was cleared during the snapshot");
   if (unvisited > 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the cut is not complete: ", unvisited, " shards with rows were not visited"));
+        absl::StrCat("the snapshot is not complete: ", unvisited, " shards with rows were not visited"));
   }
   saved_.store(now_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   changes_known_ = tracking_ == Tracking::kOn;
@@ -373,36 +374,38 @@ absl::Status MemoryStore::EndCut(CutEnd end) {
 }
 
 void MemoryStore::TrackChanges(Tracking tracking) {
-  base::MutexLock lock(cut_mu_);
+  base::MutexLock lock(snapshot_mu_);
   tracking_ = tracking;
   if (tracking == Tracking::kOff) changes_known_ = false;
-  marking_.store(tracking == Tracking::kOn || cut_ != CutPhase::kNone, std::memory_order_relaxed);
+  marking_.store(tracking == Tracking::kOn || snapshot_ != SnapshotPhase::kNone, std::memory_order_relaxed);
 }
 
-absl::Status MemoryStore::CheckCut(Which which) const {
-  base::MutexLock lock(cut_mu_);
-  if (cut_ == CutPhase::kNone) return absl::FailedPreconditionError("no cut is in progress");
-  if (cut_ == CutPhase::kLost) return absl::AbortedError("the table was cleared during the cut");
+absl::Status MemoryStore::CheckSnapshot(Which which) const {
+  base::MutexLock lock(snapshot_mu_);
+  if (snapshot_ == SnapshotPhase::kNone) return absl::FailedPreconditionError("no snapshot is in progress");
+  if (snapshot_ == SnapshotPhase::kLost) return absl::AbortedError("the table was cleared during the snapshot");
   if (which == Which::kChanged && !changes_known_) {
     return absl::FailedPreconditionError(
-        "which rows have changed is not known: changes were not tracked, or the table was cleared, since the last cut");
+        "which rows have changed is not known: changes were not tracked, or the table was cleared, since the last "
+        "snapshot");
   }
   return absl::OkStatus();
 }
 
 absl::Status MemoryStore::CheckOpen(uint32_t shard) const {
-  if (cuts_[shard].open) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("the cut has been visited in shard ", shard, ", or has ended"));
+  if (snapshots_[shard].open) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the snapshot has been visited in shard ", shard, ", or has ended"));
 }
 
 void MemoryStore::Renumber(uint32_t shard) {
-  const uint16_t changed = cuts_[shard].renumber;
+  const uint16_t changed = snapshots_[shard].renumber;
   if (changed == 0) [[likely]]
     return;
   shards_[shard].index.ForEach([&](base::Key, uint32_t, uint32_t& meta) {
     meta = ShardIndex::WithEpoch(meta, ShardIndex::EpochOf(meta) >= changed ? 1 : 0);
   });
-  cuts_[shard].renumber = 0;
+  snapshots_[shard].renumber = 0;
 }
 
 uint64_t MemoryStore::rows() const {
@@ -412,15 +415,15 @@ uint64_t MemoryStore::rows() const {
 }
 
 uint64_t MemoryStore::memory_bytes() const {
-  return arena_->allocated_bytes() + old_rows_.bytes() + (sizeof(Shard) + sizeof(CutShard)) * base::kVirtualShards;
+  return arena_->allocated_bytes() + old_rows_.bytes() + (sizeof(Shard) + sizeof(SnapshotShard)) * base::kVirtualShards;
 }
 
 void MemoryStore::Clear(uint32_t begin, uint32_t end) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  base::MutexLock lock(cut_mu_);
+  base::MutexLock lock(snapshot_mu_);
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].lock.lock();
   bool empty = true;
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) {
-    cuts_[s] = CutShard();
+    snapshots_[s] = SnapshotShard();
     empty &= (s >= begin && s < end) || shards_[s].index.size() == 0;
   }
   for (uint32_t s = begin; s < end && !empty; ++s) {
@@ -437,7 +440,7 @@ void MemoryStore::Clear(uint32_t begin, uint32_t end) ABSL_NO_THREAD_SAFETY_ANAL
   if (empty) arena_->Reset();
   for (uint32_t s = 0; s < base::kVirtualShards; ++s) shards_[s].lock.unlock();
   old_rows_.Close();
-  if (cut_ == CutPhase::kOpen) cut_ = CutPhase::kLost;
+  if (snapshot_ == SnapshotPhase::kOpen) snapshot_ = SnapshotPhase::kLost;
   changes_known_ = false;
 }
 

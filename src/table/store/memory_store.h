@@ -1,18 +1,19 @@
 // Rows in memory by key, in 1024 shards over one arena. The unit is the batch: Visit walks its keys in blocks, with
 // the index lines and rows of later blocks on their way while a block is worked on.
 // Thread-safety: everything but Clear's caller may be concurrent with everything, but no walk that makes rows may be
-// under way during BeginCut; a row is visited by one thread at a time, because that happens under its shard's lock.
-// Invariants: locks are taken in ascending order of shards; a row's memory never moves; a born row is given to its
+// under way during BeginSnapshot; a row is visited by one thread at a time, because that happens under its shard's
+// lock.
+// Invariants: locks are taken in ascending order of shards; a row's memory never moves; a created row is given to its
 // visitor before anyone else sees it, also when the walk ends with an error.
 //
-// Epochs. Every cut begins a new epoch. A walk that makes rows (Missing::kCreate: it is going to write what it visits)
-// puts the present epoch into the meta words of its rows while a cut is in progress, and at all times when changes are
-// tracked. With `now` the present epoch and `saved` that of the last completed cut, the invariants are
-//   during a cut: epoch of a row == now  <=>  the row was written since the cut began. Unless the cut's writer has
-//     passed the shard, its old bytes are then in the shard's chain of OldRows, or it was born since;
-//   changes tracked: epoch of a row >= saved  <=>  the row was written since the last completed cut began.
-// The byte holds 255 epochs. The cut after the 255th starts a new numbering (now = 2, saved = 1): every shard is marked
-// to be renumbered (changed rows 1, others 0) when a walk or the writer next locks it.
+// Epochs. Every snapshot begins a new epoch. A walk that makes rows (Missing::kCreate: it is going to write what it
+// visits) puts the present epoch into the meta words of its rows while a snapshot is in progress, and at all times when
+// changes are tracked. With `now` the present epoch and `saved` that of the last completed snapshot, the invariants are
+//   during a snapshot: epoch of a row == now  <=>  the row was written since the snapshot began. Unless its writer has
+//     passed the shard, its old bytes are then in the shard's chain of OldRows, or it was created since;
+//   changes tracked: epoch of a row >= saved  <=>  the row was written since the last completed snapshot began.
+// The byte holds 255 epochs. The snapshot after the 255th starts a new numbering (now = 2, saved = 1): every shard is
+// marked to be renumbered (changed rows 1, others 0) when a walk or the writer next locks it.
 #pragma once
 
 #include <atomic>
@@ -39,7 +40,7 @@ enum class Missing : uint8_t { kNull, kCreate };  // a key without a row: its po
 struct RowBlock {
   size_t first = 0;              // index of rows[0]'s key in the batch
   std::span<float* const> rows;  // null: missing, or not wanted
-  uint64_t born = 0;             // bit i: rows[i] was made by this visit and is uninitialised
+  uint64_t created = 0;          // bit i: rows[i] was made by this visit and is uninitialised
 };
 
 // What a walk does with rows: called a block at a time, never a row.
@@ -59,8 +60,8 @@ struct WalkOptions {
 
 enum class Marks : uint8_t { kOff, kOn };  // does a walk put the present epoch into the meta words of its rows?
 enum class Tracking : uint8_t { kOff, kOn };
-enum class Which : uint8_t { kAll, kChanged };          // rows of a cut: kChanged since the last completed cut began
-enum class CutEnd : uint8_t { kComplete, kAbandoned };  // kComplete: what the writer saw is safe
+enum class Which : uint8_t { kAll, kChanged };  // rows of a snapshot: kChanged since the last completed snapshot began
+enum class SnapshotEnd : uint8_t { kComplete, kAbandoned };  // kComplete: what the writer saw is safe
 
 class MemoryStore {
  public:
@@ -82,17 +83,18 @@ class MemoryStore {
     s.lock.unlock();
   }
 
-  // The cut: all rows as they are during this call, in which no walk that makes rows may be under way; takes time by
-  // shards, not by rows. Afterwards such walks keep the old bytes of what they write, in `bound` bytes at most, and
-  // wait at that bound for the writer. FAILED_PRECONDITION where there is a cut already.
-  absl::Status BeginCut(uint64_t bound);
+  // The snapshot: all rows as they are during this call, in which no walk that makes rows may be under way; takes time
+  // by shards, not by rows. Afterwards such walks keep the old bytes of what they write, in `bound` bytes at most, and
+  // wait at that bound for the writer. FAILED_PRECONDITION where there is a snapshot already.
+  absl::Status BeginSnapshot(uint64_t bound);
   // Rows that the visit below would show; OK as often as wanted before it.
-  absl::StatusOr<uint64_t> CutRows(uint32_t shard, Which which);
-  // fn(key, row) for every row of the shard as of the cut, under its lock; afterwards the shard keeps nothing any more
-  // and cannot be visited again. kChanged needs tracking, and a cut completed since it was switched on and since Clear.
+  absl::StatusOr<uint64_t> SnapshotRows(uint32_t shard, Which which);
+  // fn(key, row) for every row of the shard as of the snapshot, under its lock; afterwards the shard keeps nothing any
+  // more and cannot be visited again. kChanged needs tracking, and a snapshot completed since it was switched on and
+  // since Clear.
   template <typename Fn>
-  absl::Status ForEachCutRow(uint32_t shard, Which which, Fn&& fn) {
-    RETURN_IF_ERROR(CheckCut(which));
+  absl::Status ForEachSnapshotRow(uint32_t shard, Which which, Fn&& fn) {
+    RETURN_IF_ERROR(CheckSnapshot(which));
     Shard& s = shards_[shard];
     s.lock.lock();
     const absl::Status open = CheckOpen(shard);
@@ -105,30 +107,32 @@ class MemoryStore {
         const uint8_t epoch = ShardIndex::EpochOf(meta);
         if (epoch != now && epoch >= least) fn(key, RowAt(handle));
       });
-      for (uint32_t slot = cuts_[shard].old; slot != OldRows::kNone; slot = old_rows_.At(slot).next) {
+      for (uint32_t slot = snapshots_[shard].old; slot != OldRows::kNone; slot = old_rows_.At(slot).next) {
         OldRows::Row& old = old_rows_.At(slot);
         if (which == Which::kAll || old.changed) fn(old.key, const_cast<const float*>(old.values()));
         passed.push_back(slot);
       }
-      cuts_[shard].Pass();
+      snapshots_[shard].Pass();
     }
     s.lock.unlock();
     old_rows_.Give(passed);
     return open;
   }
-  // Ends the cut; who waits at its bound goes on. kComplete wants every shard with rows visited (FAILED_PRECONDITION,
-  // and the cut is abandoned, otherwise): from then on rows count as changed when they were written since this cut.
-  absl::Status EndCut(CutEnd end);
+  // Ends the snapshot; who waits at its bound goes on. kComplete wants every shard with rows visited
+  // (FAILED_PRECONDITION, and the snapshot is abandoned, otherwise): from then on rows count as changed when they were
+  // written since this snapshot.
+  absl::Status EndSnapshot(SnapshotEnd end);
   // Off at first. On, every walk that makes rows marks them as changed.
   void TrackChanges(Tracking tracking);
-  uint64_t old_row_bytes() const { return old_rows_.bytes(); }      // that the cut in progress keeps now
-  uint64_t walks_that_wait() const { return old_rows_.waiting(); }  // at the cut's bound
+  uint64_t old_row_bytes() const { return old_rows_.bytes(); }      // that the snapshot in progress keeps now
+  uint64_t walks_that_wait() const { return old_rows_.waiting(); }  // at the snapshot's bound
 
   uint64_t rows() const;
   uint64_t ShardRows(uint32_t shard) const { return shards_[shard].index.size(); }
   uint64_t memory_bytes() const;
   // Drops the rows of shards [begin, end); waits for walks to leave each shard. Their memory serves new rows of the
-  // same shards; the system gets it back when no shard has rows. A cut in progress is lost: its visits give ABORTED.
+  // same shards; the system gets it back when no shard has rows. A snapshot in progress is lost: its visits give
+  // ABORTED.
   void Clear(uint32_t begin = 0, uint32_t end = base::kVirtualShards);
 
  private:
@@ -137,19 +141,19 @@ class MemoryStore {
     ShardIndex index;
     RowSlab slab;
   };
-  // What a cut knows of a shard; guarded by the shard's lock. Apart from Shard, which fills a cache line.
-  struct CutShard {
-    bool open = false;      // a cut is in progress, and its writer has not passed
+  // What a snapshot knows of a shard; guarded by the shard's lock. Apart from Shard, which fills a cache line.
+  struct SnapshotShard {
+    bool open = false;      // a snapshot is in progress, and its writer has not passed
     uint16_t renumber = 0;  // not 0: epochs are of the numbering before, in which this one and later are changed
-    uint32_t born = 0;      // rows since the cut
+    uint32_t created = 0;   // rows since the snapshot
     uint32_t old = OldRows::kNone;  // the chain
     void Pass() {
       open = false;
-      born = 0;
+      created = 0;
       old = OldRows::kNone;
     }
   };
-  enum class CutPhase : uint8_t { kNone, kOpen, kLost };  // kLost: the table was cleared
+  enum class SnapshotPhase : uint8_t { kNone, kOpen, kLost };  // kLost: the table was cleared
   template <Missing kMissing, Marks kMarks>
   class Walker;
 
@@ -159,7 +163,7 @@ class MemoryStore {
   absl::Status WalkMarked(std::span<const base::Key> keys, const WalkOptions& options, RowVisitor& visitor);
   uint8_t LeastEpoch(Which which) const { return which == Which::kAll ? 0 : saved_.load(std::memory_order_relaxed); }
   // Whether such rows can be told now.
-  absl::Status CheckCut(Which which) const;
+  absl::Status CheckSnapshot(Which which) const;
   // The shard's lock is held.
   absl::Status CheckOpen(uint32_t shard) const;
   void Renumber(uint32_t shard);
@@ -167,18 +171,18 @@ class MemoryStore {
   const std::unique_ptr<Arena> arena_;
   const uint64_t block_bytes_;
   const std::unique_ptr<Shard[]> shards_;
-  const std::unique_ptr<CutShard[]> cuts_;
+  const std::unique_ptr<SnapshotShard[]> snapshots_;
   OldRows old_rows_;
 
-  // Written under cut_mu_, read by walks at their begin.
-  std::atomic<bool> marking_{false};  // a cut is in progress, or changes are tracked
+  // Written under snapshot_mu_, read by walks at their begin.
+  std::atomic<bool> marking_{false};  // a snapshot is in progress, or changes are tracked
   std::atomic<uint8_t> now_{1};
   std::atomic<uint8_t> saved_{1};
 
-  mutable base::Mutex cut_mu_;  // before the shards' locks
-  CutPhase cut_ ABSL_GUARDED_BY(cut_mu_) = CutPhase::kNone;
-  Tracking tracking_ ABSL_GUARDED_BY(cut_mu_) = Tracking::kOff;
-  bool changes_known_ ABSL_GUARDED_BY(cut_mu_) = false;
+  mutable base::Mutex snapshot_mu_;  // before the shards' locks
+  SnapshotPhase snapshot_ ABSL_GUARDED_BY(snapshot_mu_) = SnapshotPhase::kNone;
+  Tracking tracking_ ABSL_GUARDED_BY(snapshot_mu_) = Tracking::kOff;
+  bool changes_known_ ABSL_GUARDED_BY(snapshot_mu_) = false;
 };
 
 }  // namespace regatta::table

@@ -22,15 +22,15 @@ class Recorder final : public RowVisitor {
       const base::Key key = keys_[block.first + i];
       if (block.rows[i] == nullptr) {
         ++missing;
-      } else if (block.born >> i & 1) {
-        ++born;
+      } else if (block.created >> i & 1) {
+        ++created;
         reinterpret_cast<base::Key*>(block.rows[i])[0] = key;
       } else {
         EXPECT_EQ(reinterpret_cast<base::Key*>(block.rows[i])[0], key);
       }
     }
   }
-  size_t visited = 0, born = 0, missing = 0;
+  size_t visited = 0, created = 0, missing = 0;
 
  private:
   const std::vector<base::Key>& keys_;
@@ -43,7 +43,7 @@ std::vector<base::Key> RandomKeys(size_t n, uint64_t seed) {
   return base::GroupedKeys(keys).keys();
 }
 
-TEST(MemoryStore, RowsAreBornOnceAndFoundAfterwards) {
+TEST(MemoryStore, RowsAreCreatedOnceAndFoundAfterwards) {
   auto store = MemoryStore::Create(24);
   ASSERT_TRUE(store.ok());
   for (const size_t n : {0, 1, 31, 32, 33, 64, 65, 1000, 30'000}) {
@@ -52,10 +52,10 @@ TEST(MemoryStore, RowsAreBornOnceAndFoundAfterwards) {
     ASSERT_TRUE((*store)->Walk(keys, {Missing::kNull, 24}, before).ok());
     EXPECT_EQ(before.missing, n);
     ASSERT_TRUE((*store)->Walk(keys, {Missing::kCreate, 24}, create).ok());
-    EXPECT_EQ(create.born, n);
+    EXPECT_EQ(create.created, n);
     EXPECT_EQ(create.visited, n);
     ASSERT_TRUE((*store)->Walk(keys, {Missing::kCreate, 24}, after).ok());
-    EXPECT_EQ(after.born + after.missing, 0u);
+    EXPECT_EQ(after.created + after.missing, 0u);
     EXPECT_EQ(after.visited, n);
   }
 }
@@ -76,7 +76,7 @@ TEST(MemoryStore, KeysThatShareHalfTheirBitsAreTold) {
   ASSERT_TRUE(store.ok());
   Recorder create(there), found(there), missed(absent);
   ASSERT_TRUE((*store)->Walk(there, {Missing::kCreate, 24}, create).ok());
-  EXPECT_EQ(create.born, there.size());
+  EXPECT_EQ(create.created, there.size());
   ASSERT_TRUE((*store)->Walk(there, {Missing::kNull, 24}, found).ok());
   EXPECT_EQ(found.missing, 0u);
   ASSERT_TRUE((*store)->Walk(absent, {Missing::kNull, 24}, missed).ok());
@@ -106,12 +106,12 @@ TEST(MemoryStore, AFullStoreSaysSoAndKeepsEveryRowItShowed) {
   Recorder recorder(keys);
   const absl::Status full = (*store)->Walk(keys, {Missing::kCreate, 512}, recorder);
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
-  EXPECT_GT(recorder.born, 1000u);
-  EXPECT_EQ(recorder.born, recorder.visited);
-  EXPECT_EQ((*store)->rows(), recorder.born);
+  EXPECT_GT(recorder.created, 1000u);
+  EXPECT_EQ(recorder.created, recorder.visited);
+  EXPECT_EQ((*store)->rows(), recorder.created);
   Recorder again(keys);  // no lock was left behind, and the rows hold what their visitor wrote
   ASSERT_TRUE((*store)->Walk(keys, {Missing::kNull, 512}, again).ok());
-  EXPECT_EQ(again.missing, keys.size() - recorder.born);
+  EXPECT_EQ(again.missing, keys.size() - recorder.created);
 }
 
 TEST(MemoryStore, WideRowsFitToo) {

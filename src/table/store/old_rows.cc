@@ -20,7 +20,7 @@ absl::Status OldRows::Open(uint64_t row_bytes, uint64_t bound) {
   const uint64_t slot_bytes = SlotBytes(row_bytes);
   const uint64_t slots = std::min<uint64_t>(bound / slot_bytes, kNone);
   if (slots < kLeastSlots) {
-    return absl::InvalidArgumentError(absl::StrCat("a cut needs room for ", kLeastSlots, " old rows, ",
+    return absl::InvalidArgumentError(absl::StrCat("a snapshot needs room for ", kLeastSlots, " old rows, ",
                                                    kLeastSlots * slot_bytes, " bytes; it was given ", bound));
   }
   // Touched as it fills.
@@ -28,7 +28,7 @@ absl::Status OldRows::Open(uint64_t row_bytes, uint64_t bound) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("a cut cannot have ", bytes, " bytes of addresses: ", std::strerror(errno)));
+        absl::StrCat("a snapshot cannot have ", bytes, " bytes of addresses: ", std::strerror(errno)));
   }
   base::MutexLock lock(mu_);
   base_ = static_cast<std::byte*>(memory);

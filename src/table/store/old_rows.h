@@ -1,6 +1,6 @@
-// The bytes that rows had when a cut began, for the rows written since and not yet seen by the cut's writer: slots of
-// one size in one range of addresses, so that their bound is a bound of memory. A walk takes the slots that it may need
-// before it takes a lock, and waits there while there are none; the writer gives them back shard by shard.
+// The bytes that rows had when a snapshot began, for the rows written since and not yet seen by the snapshot's writer:
+// slots of one size in one range of addresses, so that their bound is a bound of memory. A walk takes the slots that it
+// may need before it takes a lock, and waits there while there are none; the writer gives them back shard by shard.
 // Thread-safety: concurrent; a slot belongs to who took it, then to the shard whose chain it is in.
 // Invariant: who waits in Take holds neither slots nor shard locks, so the writer always gets on.
 #pragma once
@@ -24,7 +24,7 @@ class OldRows {
   struct Row {
     base::Key key;
     uint32_t next;  // slot of the chain's next row
-    bool changed;   // between the last completed cut and this one
+    bool changed;   // between the last completed snapshot and this one
     float* values() { return reinterpret_cast<float*>(this + 1); }
   };
 
