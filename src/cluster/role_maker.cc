@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_join.h"
 #include "cluster/endpoint.h"
+#include "cluster/environment.h"
 #include "cluster/network.h"
 
 namespace regatta::cluster {
