@@ -14,6 +14,16 @@ namespace {
 
 using std::chrono::hours;
 
+TEST(FreedMemory, NothingHappensWhileTheProcessDoesNotGrow) {
+  FreedMemory freed;
+  const auto now = FreedMemory::Clock::now();
+  const uint64_t resident = ResidentBytes();
+  ASSERT_GT(resident, 0u);
+  EXPECT_FALSE(freed.ReturnIfGrown(resident, now));
+  EXPECT_FALSE(freed.ReturnIfGrown(resident + FreedMemory::kGrown - 1, now + hours(1)));
+  EXPECT_FALSE(freed.ReturnIfGrown(resident / 2, now + hours(2)));
+}
+
 #ifndef __clang__  // the sanitizers, which clang builds, have a malloc of their own
 // Blocks that are freed again while others between them stay: malloc has their memory, and no trim at the end of the
 // heap gives it back.

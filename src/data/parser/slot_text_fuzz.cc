@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/parser/any_bytes.h"
 #include "data/parser/slot_text.h"
 
 namespace regatta::data {
@@ -101,7 +102,7 @@ bool SameBits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 void Compare(const std::vector<std::string>& lines, const SampleBlock& block) {
   size_t sample = 0, bad = 0;
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].find_first_not_of(' ') == std::string::npos) continue;
+    if (HoldsNothing(lines[i])) continue;
     const std::optional<Sample> want = PlainSample(lines[i]);
     if (!want) {
       ++bad;
