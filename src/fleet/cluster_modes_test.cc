@@ -177,7 +177,7 @@ TEST(Geo, WorkersWithTheSameDataEndWhereOneProcessEnds) {
     for (const int workers : {1, 2, 4, 8}) {
       const ToyResult got = TrainAlike(workers, rule, kSteps);
       ASSERT_EQ(got.rows.size(), alone.Result().rows.size());
-      EXPECT_NEAR(MovedAsFar(got, alone.Result(), ToyTables(rule)), 1, workers == 1 ? 1e-4 : 0.1)
+      EXPECT_NEAR(MovedAsFar(got, alone.Result(), ToyTables(rule)), 1, workers == 1 ? 1e-4 : 0.25)
           << rule << ", " << workers << " workers";
     }
   }
@@ -215,8 +215,8 @@ TEST(Geo, WorkersThatHaveNoMoreDataAreNotCounted) {
     return worker.Barrier("read");
   });
   // Which part of a batch an exchange in the background takes along is a matter of the moment.
-  EXPECT_NEAR(result.rows.at(kSharedKey)[0], 10.0f, 1.5f);
-  EXPECT_NEAR(result.dense[0], 10.0f, 1.5f);
+  EXPECT_NEAR(result.rows.at(kSharedKey)[0], 10.0f, 2.5f);
+  EXPECT_NEAR(result.dense[0], 10.0f, 2.5f);
 }
 
 }  // namespace
