@@ -76,7 +76,7 @@ TEST(ModelIdentity, DifferencesThatChangePredictionsAreListed) {
                    "hyper_parameters.pooling: saved nothing, wanted \"mean\"", "sparse slots: saved 1 2, wanted 2 1"}));
 }
 
-// Adam keeps two moments of each weight: whoever only reads weights need not hold them.
+// Adam keeps two moments of each weight. A process that only reads weights does not need them.
 TEST(ModelIdentity, WeightsAloneAreLoadedWithoutTheOptimizersState) {
   base::TestFolder folder;
   TestModel trained(16);

@@ -1,6 +1,6 @@
-// Logs that a server is away while somebody waits for it: which one, since when, and how long still. One for all who
-// wait for the same server, so that a line comes every few seconds and not one from every lane. Thread-safety: all
-// methods are concurrent.
+// Logs that a server is away while a lane waits for it: which server, since when, and how long the wait may last. All
+// lanes of a server share one object, so that one line comes every few seconds, not one from every lane.
+// Thread-safety: all methods are concurrent.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ class OutageLog {
  public:
   explicit OutageLog(const std::string& server) : server_(server) {}
 
-  // Somebody has waited for so long and will for `timeout` in all. A short wait is not worth a line.
+  // A lane has waited for so long, and waits for `timeout` in all. A short wait is not logged.
   void LogIfDue(std::chrono::duration<double> waited, std::chrono::duration<double> timeout);
 
  private:

@@ -1,6 +1,6 @@
 // The servers' tables as a model that can be saved and filled: rows are streamed a shard at a time, so that this
-// process never holds a table. Used by the first worker, while nobody pushes or of a snapshot. Thread-safety: as
-// ModelStore.
+// process never holds a table. The first worker uses it, either while no worker pushes or on a snapshot.
+// Thread-safety: as ModelStore.
 #pragma once
 
 #include <memory>

@@ -9,7 +9,6 @@
 #include "train/plan_queue.h"
 
 namespace regatta::train {
-namespace {}  // namespace
 
 // The state that the threads of one pass share.
 class Trainer::Pass {
