@@ -30,9 +30,9 @@
 //     options.optimizer.sparse = {.name = "adagrad", .learning_rate = 0.05};
 //     ASSIGN_OR_RETURN(auto training, regatta::Training::Start(*fleet, model, options));
 //     ASSIGN_OR_RETURN(auto data, regatta::OpenDataset(*fleet, model, "clicks/train"));
-//     for (int epoch = 0; epoch < 2; ++epoch) {
+//     while (training->epoch() < 2) {
 //       ASSIGN_OR_RETURN(const regatta::EpochReport report, training->TrainEpoch(*data));
-//       RETURN_IF_ERROR(training->Save(absl::StrCat("model/epoch_", epoch)));
+//       RETURN_IF_ERROR(training->Save(absl::StrCat("model/epoch_", report.epoch)));
 //     }                                                       // report.metrics: AUC and more, of all workers
 //     fleet->StopWorker();
 //     return absl::OkStatus();
@@ -49,6 +49,9 @@
 
 #include <torch/torch.h>
 
+#include "base/job_policy.h"
+#include "base/mode.h"
+#include "base/pooling.h"
 #include "base/status.h"
 #include "cluster/role_maker.h"
 #include "data/dataset_options.h"
@@ -67,16 +70,19 @@
 namespace regatta {
 
 // The process and its role.
+using base::LossPolicy;
+using base::Mode;
+using base::ModeNamed;
 using cluster::Network;
 using cluster::Role;
 using cluster::UserDefinedRole;
 using fleet::Fleet;
-using fleet::Mode;
 using fleet::Reduce;
 using fleet::WorkerOptions;
 using worker::PrepareProcess;
 
 // The model.
+using base::Pooling;
 using model::BinaryOutput;
 using model::Cross;
 using model::DenseColumns;
@@ -91,6 +97,7 @@ using model::ModelSpec;
 using model::Output;
 
 // The data.
+using base::IdSpace;
 using data::CriteoSchema;
 using data::Dataset;
 using data::DatasetKind;

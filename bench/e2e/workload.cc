@@ -13,11 +13,13 @@
 #include "base/random.h"
 #include "bench/measure.h"
 #include "checkpoint/save_root.h"
+#include "fleet/worker_node.h"
 #include "model/tensor.h"
+#include "model/torch_net.h"
+#include "run/team_checkpoint.h"
 #include "train/trainer.h"
 #include "worker/blas.h"
 #include "worker/job.h"
-#include "worker/team_checkpoint.h"
 
 namespace regatta::bench {
 namespace {
@@ -37,7 +39,7 @@ struct Counter : train::PassObserver {
 
 // Stops after a time; with checkpoints it pauses for them.
 struct Timed : Counter {
-  Timed(double seconds_in, worker::TeamCheckpoint* checkpoint_in) : seconds(seconds_in), checkpoint(checkpoint_in) {}
+  Timed(double seconds_in, run::TeamCheckpoint* checkpoint_in) : seconds(seconds_in), checkpoint(checkpoint_in) {}
   StepAction AfterStep(const Step& step) override {
     Counter::AfterStep(step);
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >= seconds)
@@ -45,17 +47,15 @@ struct Timed : Counter {
     return checkpoint != nullptr && checkpoint->PauseAfterStep() ? StepAction::kPause : StepAction::kGoOn;
   }
   absl::Status AtPause(const base::DataPosition& position) override {
-    return checkpoint->WaitAtBarrier(worker::Attendance::kPaused, worker::StopRequest::kNone, {position, 0, ""})
-        .status();
+    return checkpoint->WaitAtBarrier(run::Attendance::kPaused, run::StopRequest::kNone, {position, 0, ""}).status();
   }
   absl::Status AtEnd(const train::PassEnd& end) override {
     if (checkpoint == nullptr) return absl::OkStatus();
-    return checkpoint->WaitAtBarrier(worker::Attendance::kEnded, worker::StopRequest::kNone, {end.position, 0, ""})
-        .status();
+    return checkpoint->WaitAtBarrier(run::Attendance::kEnded, run::StopRequest::kNone, {end.position, 0, ""}).status();
   }
   const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   const double seconds;
-  worker::TeamCheckpoint* const checkpoint;
+  run::TeamCheckpoint* const checkpoint;
 };
 
 uint64_t DrawId(base::Rng& rng, Ids ids, uint64_t vocabulary) {
@@ -204,7 +204,7 @@ struct Workload::Parts {
   worker::JobData data;
   std::unique_ptr<train::Trainer> trainer;
   std::unique_ptr<checkpoint::SaveRoot> root;
-  std::unique_ptr<worker::TeamCheckpoint> checkpoint;
+  std::unique_ptr<run::TeamCheckpoint> checkpoint;
 };
 
 Workload::Workload(const std::string& folder, const std::string& yaml, int threads, const cluster::ClusterSpec& place)
@@ -224,7 +224,8 @@ Workload::Workload(const std::string& folder, const std::string& yaml, int threa
   CHECK(communicator.ok()) << communicator.status();
   train::TrainerOptions options;
   options.threads = threads;
-  parts_->trainer = std::make_unique<train::Trainer>(*parts_->job->model, **communicator, options);
+  parts_->trainer = std::make_unique<train::Trainer>(model::TorchNets(*parts_->job->model, parts_->job->run.model),
+                                                     **communicator, options);
 }
 
 Workload::~Workload() {
@@ -244,14 +245,17 @@ void Workload::TakeCheckpoints(const std::string& folder, double seconds) {
   auto root = checkpoint::SaveRoot::Open(options);
   CHECK(root.ok()) << root.status();
   parts_->root = *std::move(root);
-  parts_->checkpoint = std::make_unique<worker::TeamCheckpoint>(
-      *parts_->job->fleet->worker(), worker::CheckpointPace{0, seconds / 60}, 1,
-      [this](const worker::WorkerPlaces& places) -> worker::TeamCheckpoint::Save {
+  fleet::WorkerNode& worker = *parts_->job->fleet->worker();
+  parts_->checkpoint = std::make_unique<run::TeamCheckpoint>(
+      parts_->job->fleet->team(), run::CheckpointPace{0, seconds / 60},
+      run::StepPace{worker.mode().steps_together(), 1},
+      [&worker](uint64_t number) { return worker.BeginSnapshot(number); },
+      [this](const run::WorkerPlaces& places) -> run::TeamCheckpoint::Save {
         ++checkpoints_;
-        checkpoint::RunState run;
-        run.epoch = run.position.pass = pass_;
-        run.position.low = worker::AllBatches(places);
-        return [this, run](checkpoint::ModelStore& model) { return parts_->root->SaveCheckpoint(model, run); };
+        checkpoint::RunState state;
+        state.epoch = state.position.pass = pass_;
+        state.position.low = run::AllBatches(places);
+        return [this, state](checkpoint::ModelStore& model) { return parts_->root->SaveCheckpoint(model, state); };
       });
 }
 

@@ -70,7 +70,7 @@ fleet::WorkerOptions WorkerAt(const std::string& endpoint, int rank, int workers
   options.servers = {{{endpoint}, {}}};
   options.rank = rank;
   options.workers = workers;
-  options.mode = fleet::Mode::kAsync;
+  options.mode = base::Mode::kAsync;
   options.tables = Tables(dense);
   return options;
 }

@@ -59,8 +59,7 @@ std::string Text(const Arguments& arguments, const std::string& name, const std:
 }
 
 absl::StatusOr<regatta::Mode> ModeOf(const std::string& name) {
-  for (const auto mode : {regatta::Mode::kSync, regatta::Mode::kAsync, regatta::Mode::kHalfAsync, regatta::Mode::kGeo})
-    if (name == regatta::fleet::Name(mode)) return mode;
+  if (const auto mode = regatta::ModeNamed(name); mode.has_value()) return *mode;
   return absl::InvalidArgumentError(absl::StrCat("mode=", name, ": want sync, async, half_async or geo"));
 }
 
@@ -72,13 +71,16 @@ absl::Status Train(regatta::Fleet& fleet, const Arguments& arguments) {
   options.optimizer.dense = {.name = "adagrad", .learning_rate = rate};
   options.worker.threads = Number(arguments, "threads", 1);
   ASSIGN_OR_RETURN(options.worker.mode, ModeOf(Text(arguments, "mode", "sync")));
+  // The loop below starts at training->epoch(), so a worker that was killed can be replaced.
+  if (fleet.workers_return()) options.worker.on_loss = regatta::LossPolicy::kAwait;
   ASSIGN_OR_RETURN(const auto training, regatta::Training::Start(fleet, model, options));
   // Servers have loaded it themselves (InitServer).
   if (fleet.alone() && arguments.contains("init")) RETURN_IF_ERROR(fleet.LoadModel(arguments.at("init")));
 
   const regatta::DatasetOptions reading{.batch_size = Number(arguments, "batch", 100)};
   ASSIGN_OR_RETURN(const auto data, regatta::OpenDataset(fleet, model, Text(arguments, "data"), reading));
-  for (int more = Number(arguments, "epochs", 1); more > 0; --more) {
+  const uint64_t epochs = fleet.loaded().epochs + static_cast<uint64_t>(Number(arguments, "epochs", 1));
+  while (training->epoch() < epochs) {
     ASSIGN_OR_RETURN(const regatta::EpochReport report, training->TrainEpoch(*data));
     if (fleet.is_first_worker())
       std::printf("epoch %d finished, use time=%d, auc of %d workers: %.6f\n", static_cast<int>(report.epoch),

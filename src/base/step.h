@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <span>
 
+#include "base/data_position.h"
+#include "base/device.h"
 #include "base/key.h"
 
 namespace regatta::base {
-
-enum class Device : uint8_t { kCpu, kCuda };
 
 // Rows of `width` elements, `stride` elements apart.
 template <typename T>
@@ -21,40 +21,6 @@ struct RowsView {
   Device device = Device::kCpu;
 
   T* row(int64_t i) const { return data + i * stride; }
-};
-
-// Which batches of a pass were learnt from: every batch below `low`, and batch low + i where bit i of `window` is
-// set. Batch k of (pass, worker) is a pure function of the files, seed, batch size and split, so this is all that a
-// resume needs.
-struct DataPosition {
-  uint64_t pass = 0;
-  uint64_t low = 0;
-  uint64_t window = 0;
-
-  static constexpr int kWindow = 64;
-
-  bool Contains(uint64_t batch) const {
-    return batch < low || (batch < low + kWindow && ((window >> (batch - low)) & 1));
-  }
-  // batch must be below low + kWindow.
-  void Add(uint64_t batch) {
-    if (batch < low) return;
-    window |= uint64_t{1} << (batch - low);
-    while (window & 1) {
-      window >>= 1;
-      ++low;
-    }
-  }
-  // What both of them contain. Of the same pass.
-  DataPosition Common(const DataPosition& other) const {
-    const DataPosition& less = low <= other.low ? *this : other;
-    const DataPosition& more = low <= other.low ? other : *this;
-    DataPosition common{pass, less.low, 0};
-    for (uint64_t i = 0; i < kWindow; ++i)
-      if (((less.window >> i) & 1) && more.Contains(less.low + i)) common.window |= uint64_t{1} << i;
-    return common;
-  }
-  friend bool operator==(const DataPosition&, const DataPosition&) = default;
 };
 
 enum class StepKind : uint8_t { kTrain, kInfer };  // in inference a miss is zeros and creates nothing
@@ -69,11 +35,9 @@ struct TableKeys {
 
 // What is known of a pass before its first step.
 struct PassKeys {
-  uint64_t pass = 0;
+  DataPosition learnt = {};  // the pass, and which of its batches were learnt before
   StepKind kind = StepKind::kTrain;
-  uint64_t first_step = 0;   // the step of the pass's batch 0
-  uint64_t first_batch = 0;  // the first batch that is not learnt yet
-  uint64_t window = 0;       // and those behind it that are (DataPosition)
+  uint64_t first_step = 0;  // the step of the pass's batch 0
 };
 
 // `step` counts the batches of the job: those of earlier passes, then k. `thread` is the training thread, 0 to

@@ -14,11 +14,12 @@ using JsonTree = nlohmann::json;
 
 struct JsonLimits {
   size_t bytes;
-  int depth = 32;  // of lists and objects within each other: what walks a tree recurses
+  int depth = 32;              // of lists and objects within each other: what walks a tree recurses
+  size_t values = ~size_t{0};  // of any kind: one takes up to a hundred bytes of memory for two of text
 };
 
-// DATA_LOSS says what is wrong: too large, nested too deeply (with the byte), not JSON. Nothing throws. Of a key that
-// comes twice the last value counts.
+// DATA_LOSS says what is wrong: too large, nested too deeply (with the byte), too many values, not JSON. Nothing
+// throws. Of a key that comes twice the last value counts.
 absl::StatusOr<JsonTree> ParseJson(std::string_view text, const JsonLimits& limits);
 
 }  // namespace regatta::checkpoint

@@ -51,10 +51,16 @@ std::string FormatDense(const SavedDense& t) {
                       ",\n   \"extents\": ", Lines(extents), "}");
 }
 
+Json PositionJson(const base::DataPosition& position) {
+  Json json{{"pass", position.pass}, {"low", position.low}, {"window", position.window}};
+  if (!position.beyond.empty()) json["beyond"] = position.beyond;
+  return json;
+}
+
 Json RunJson(const RunState& run) {
   return Json{{"epoch", run.epoch},
               {"epoch_state", run.epoch_state == EpochState::kFinished ? "finished" : "running"},
-              {"position", {{"pass", run.position.pass}, {"low", run.position.low}, {"window", run.position.window}}},
+              {"position", PositionJson(run.position)},
               {"step", run.step},
               {"lane_count", run.lane_count},
               {"settings_hash", HexOf(run.settings_hash, 16)}};
@@ -211,6 +217,18 @@ absl::StatusOr<SavedDense> ParseDense(const JsonTree& json, const std::string& w
   return t;
 }
 
+absl::Status ParsePosition(const JsonTree& json, const std::string& where, base::DataPosition& position) {
+  RETURN_IF_ERROR(RequiredField(json, "pass", where, position.pass));
+  RETURN_IF_ERROR(RequiredField(json, "low", where, position.low));
+  RETURN_IF_ERROR(RequiredField(json, "window", where, position.window));
+  RETURN_IF_ERROR(OptionalField(json, "beyond", where, position.beyond));
+  if (position.beyond.size() > base::DataPosition::kMaxBeyond || (json.contains("beyond") && position.beyond.empty()) ||
+      (!position.beyond.empty() && position.beyond.back() == 0))
+    return WrongField(where + ".beyond",
+                      absl::StrCat("1 to ", base::DataPosition::kMaxBeyond, " numbers, of which the last is not 0"));
+  return absl::OkStatus();
+}
+
 absl::Status ParseRun(const JsonTree& json, const std::string& where, RunState& run) {
   RETURN_IF_ERROR(RequiredField(json, "epoch", where, run.epoch));
   std::string state;
@@ -218,9 +236,7 @@ absl::Status ParseRun(const JsonTree& json, const std::string& where, RunState& 
   if (state != "finished" && state != "running") return WrongField(where + ".epoch_state", "running or finished");
   run.epoch_state = state == "finished" ? EpochState::kFinished : EpochState::kRunning;
   ASSIGN_OR_RETURN(const JsonTree* position, RequiredChild(json, "position", where, JsonTree::value_t::object));
-  RETURN_IF_ERROR(RequiredField(*position, "pass", where + ".position", run.position.pass));
-  RETURN_IF_ERROR(RequiredField(*position, "low", where + ".position", run.position.low));
-  RETURN_IF_ERROR(RequiredField(*position, "window", where + ".position", run.position.window));
+  RETURN_IF_ERROR(ParsePosition(*position, where + ".position", run.position));
   RETURN_IF_ERROR(RequiredField(json, "step", where, run.step));
   RETURN_IF_ERROR(RequiredField(json, "lane_count", where, run.lane_count));
   return RequiredHex(json, "settings_hash", where, run.settings_hash);
@@ -300,18 +316,16 @@ absl::Status CheckChecksum(std::string_view text) {
                                           HexOf(crc, 8), "; the file is truncated or damaged"));
 }
 
-// Version 2 says that a save is not whole: with the version of a whole one it would be taken for that.
+// A version says what older readers would not understand: 2 that a save is not whole, 3 that its window is wide.
 absl::Status CheckVersion(const JsonTree& json) {
   std::string format;
   uint64_t version = 0;
   RETURN_IF_ERROR(RequiredField(json, "format", "manifest", format));
   RETURN_IF_ERROR(RequiredField(json, "version", "manifest", version));
   if (format != kFormatName) return WrongField("manifest.format", kFormatName);
-  if (version != kWholeVersion && version != kPartialVersion)
+  if (version < kWholeVersion || version > kWideVersion)
     return absl::UnimplementedError(absl::StrCat("format version ", version, "; this program reads versions up to ",
-                                                 kPartialVersion, ": use a newer regatta"));
-  const uint32_t wanted = json.contains("part") || json.contains("base") ? kPartialVersion : kWholeVersion;
-  if (version != wanted) return WrongField("manifest.version", absl::StrCat(wanted));
+                                                 kWideVersion, ": use a newer regatta"));
   return absl::OkStatus();
 }
 
@@ -415,6 +429,7 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view text, ManifestChecksum c
   } else if (m.part && m.part->dense.size() > 0) {
     return WrongField("part.dense", "no elements where there are no dense parameters");
   }
+  if (m.Version() != json["version"]) return WrongField("manifest.version", absl::StrCat(m.Version()));
   RETURN_IF_ERROR(CheckTiling(m));
   return m;
 }

@@ -21,6 +21,8 @@ inline constexpr uint32_t kMaxDataFiles = 64;
 inline constexpr size_t kMaxSparseTables = 16'384;
 inline constexpr uint32_t kWholeVersion = 1;    // of the manifest of a save that stands alone
 inline constexpr uint32_t kPartialVersion = 2;  // of one that has a part or a base, which older readers must refuse
+// Of one whose position has a window of more than 64 batches. Older readers would train the rest of them again.
+inline constexpr uint32_t kWideVersion = 3;
 
 // Consecutive blocks of one data file. Every block but the last is full.
 struct Extent {
@@ -86,7 +88,10 @@ struct Manifest {
   std::optional<SavePart> part;  // none: all shards and dense elements
   std::optional<SaveBase> base;  // none: all rows; else those that changed since, and all else
 
-  uint32_t Version() const { return part || base ? kPartialVersion : kWholeVersion; }
+  uint32_t Version() const {
+    if (!run.position.beyond.empty()) return kWideVersion;
+    return part || base ? kPartialVersion : kWholeVersion;
+  }
   PartRange Shards() const;      // that it holds
   PartRange DenseBlock() const;  // that it holds, of every array
   uint64_t TotalBytes() const;   // of the data files

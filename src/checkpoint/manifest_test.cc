@@ -1,6 +1,7 @@
 #include "checkpoint/manifest.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/testing/test_folder.h"
 #include "checkpoint/checkpoint_writer.h"
@@ -42,7 +43,9 @@ TEST(Manifest, DetectsEveryFlippedByteAndEveryTruncation) {
 TEST(Manifest, NamesTheFieldThatCannotBe) {
   const std::string text = SomeManifest();
   const std::vector<std::array<const char*, 3>> cases = {
-      {"\"version\": 1", "\"version\": 3", "format version 3"},
+      {"\"version\": 1", "\"version\": 4", "format version 4"},
+      {"\"version\": 1", "\"version\": 0", "format version 0"},
+      {"\"version\": 1", "\"version\": 3", "manifest.version"},
       {"\"version\": 1", "\"version\": 2", "manifest.version"},
       {"\"format\": \"regatta checkpoint\"", "\"format\": \"other\"", "manifest.format"},
       {"\"name\":\"data-000\"", "\"name\":\"../../etc/passwd\"", "files[0].name"},
@@ -71,6 +74,36 @@ TEST(Manifest, NamesTheFieldThatCannotBe) {
     EXPECT_FALSE(status.ok()) << to;
     EXPECT_TRUE(absl::StrContains(status.message(), want)) << to << ": " << status;
   }
+}
+
+TEST(Manifest, AWideWindowHasAVersionThatOlderReadersRefuse) {
+  base::TestFolder folder;
+  TestModel model;
+  model.FillRandom(20, 1);
+  RunState run;
+  run.position = {.pass = 1, .low = 100};
+  for (uint64_t batch = 101; batch < 164; ++batch) run.position.Add(batch);
+  ASSERT_TRUE(WriteCheckpoint(folder / "narrow", model.view(), run).ok());
+  const std::string narrow = base::ReadFile(folder / "narrow/MANIFEST").value();
+  EXPECT_TRUE(absl::StrContains(narrow, "\"version\": 1,"));
+  EXPECT_TRUE(absl::StrContains(narrow, "\"position\":{\"pass\":1,\"low\":100,\"window\":18446744073709551614}"))
+      << narrow;
+  run.position.Add(164);
+  run.position.Add(291);
+  ASSERT_TRUE(WriteCheckpoint(folder / "wide", model.view(), run).ok());
+  const std::string wide = base::ReadFile(folder / "wide/MANIFEST").value();
+  EXPECT_TRUE(absl::StrContains(wide, "\"version\": 3,"));
+  EXPECT_TRUE(absl::StrContains(wide, "\"beyond\":[1,9223372036854775808]")) << wide;
+  EXPECT_EQ(ParseManifest(wide).value().run.position, run.position);
+  const std::string many = absl::StrCat("[", absl::StrJoin(std::vector<int>(64, 1), ","), "]");
+  for (const std::string& words : {std::string("[]"), std::string("[1,0]"), std::string("[-1]"), many}) {
+    const std::string changed = absl::StrReplaceAll(wide, {{"[1,9223372036854775808]", words}});
+    const absl::Status status = ParseManifest(changed, ManifestChecksum::kIgnore).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << words;
+    EXPECT_TRUE(absl::StrContains(status.message(), "run.position.beyond")) << status;
+  }
+  EXPECT_FALSE(
+      ParseManifest(absl::StrReplaceAll(wide, {{"\"version\": 3", "\"version\": 1"}}), ManifestChecksum::kIgnore).ok());
 }
 
 TEST(Manifest, OfAPartSaysWhatItHoldsAndOfAnIncrementalWhatItIsMadeFrom) {

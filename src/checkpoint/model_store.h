@@ -1,5 +1,5 @@
-// Whoever holds a model that can be saved and filled: the tables of this process, or those of servers.
-// Thread-safety: one thread; nobody may push meanwhile.
+// The owner of a model that can be saved and loaded: the tables of this process, or those of servers.
+// Thread-safety: one thread; no other thread may push meanwhile.
 #pragma once
 
 #include "base/status.h"

@@ -1,4 +1,4 @@
-// What a save is made of, whoever holds it: live tables, servers, or arrays that were imported.
+// What a save is made of. The source may be live tables, servers, or imported arrays.
 // Thread-safety: ForEachRow of different shards is concurrent. Nothing that it shows may change while a save is
 // written.
 #pragma once

@@ -31,6 +31,8 @@ void CompareSparse(const SavedSparse& saved, const table::SparseTable& wanted, L
   const std::string table = "table " + config.name;
   Differences differences(out);
   differences.Compare(table, "dim", saved.config.dim, config.dim);
+  differences.Compare(table, "id_space (runner.id_space)", std::string(base::Name(saved.config.id_space)),
+                      std::string(base::Name(config.id_space)));
   differences.Compare(table, "accessor", saved.config.accessor, config.accessor);
   differences.Compare(table, "floats a pull gives", saved.pull_width, wanted.pull_width());
   // Only rows of the plain accessor open with what a pull gives; of others a part alone means nothing.

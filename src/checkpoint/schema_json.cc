@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/id_space.h"
 #include "base/nearest.h"
 #include "base/printable.h"
 
@@ -115,14 +116,17 @@ absl::Status ReadObject(const JsonTree& parent, const char* name, const std::str
 
 }  // namespace
 
+// A shared id_space is left out, as in saves of versions that had no other.
 Json ToJson(const table::SparseTableConfig& config) {
-  return Json{{"name", config.name},
-              {"dim", config.dim},
-              {"accessor", config.accessor},
-              {"rule", ObjectOf(config.rule)},
-              {"schedule", ObjectOf(config.schedule)},
-              {"init", ObjectOf(config.init)},
-              {"seed", config.seed}};
+  Json json{{"name", config.name},
+            {"dim", config.dim},
+            {"accessor", config.accessor},
+            {"rule", ObjectOf(config.rule)},
+            {"schedule", ObjectOf(config.schedule)},
+            {"init", ObjectOf(config.init)},
+            {"seed", config.seed}};
+  if (config.id_space != base::IdSpace::kShared) json["id_space"] = base::Name(config.id_space);
+  return json;
 }
 
 Json ToJson(const table::DenseTableConfig& config) {
@@ -145,7 +149,8 @@ Json ToJson(const table::ModelConfig& config) {
 absl::StatusOr<table::SparseTableConfig> SparseConfigFromJson(const JsonTree& json, const std::string& where,
                                                               UnknownFields unknown) {
   table::SparseTableConfig config;
-  RETURN_IF_ERROR(CheckFields(json, where, unknown, {"name", "dim", "accessor", "rule", "schedule", "init", "seed"}));
+  RETURN_IF_ERROR(
+      CheckFields(json, where, unknown, {"name", "dim", "accessor", "rule", "schedule", "init", "seed", "id_space"}));
   RETURN_IF_ERROR(RequiredField(json, "name", where, config.name));
   RETURN_IF_ERROR(RequiredField(json, "dim", where, config.dim));
   RETURN_IF_ERROR(OptionalField(json, "accessor", where, config.accessor));
@@ -153,6 +158,11 @@ absl::StatusOr<table::SparseTableConfig> SparseConfigFromJson(const JsonTree& js
   RETURN_IF_ERROR(ReadObject(json, "schedule", where, unknown, config.schedule));
   RETURN_IF_ERROR(ReadObject(json, "init", where, unknown, config.init));
   RETURN_IF_ERROR(OptionalField(json, "seed", where, config.seed));
+  std::string id_space(base::Name(config.id_space));
+  RETURN_IF_ERROR(OptionalField(json, "id_space", where, id_space));
+  const auto named = std::find(base::kIdSpaceNames.begin(), base::kIdSpaceNames.end(), id_space);
+  if (named == base::kIdSpaceNames.end()) return WrongField(absl::StrCat(where, ".id_space"), "shared or slot");
+  config.id_space = static_cast<base::IdSpace>(named - base::kIdSpaceNames.begin());
   return config;
 }
 

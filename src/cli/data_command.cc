@@ -14,6 +14,7 @@
 #include "data/file_list.h"
 #include "data/generator.h"
 #include "data/parser/format.h"
+#include "data/shared_ids.h"
 #include "data/split.h"
 
 namespace regatta::cli {
@@ -154,6 +155,17 @@ struct CheckArguments {
   bool pipe_shell = false;
 };
 
+void PrintSharedIds(const data::SharedIds& ids, const data::Schema& schema) {
+  const auto example = ids.example();
+  if (!example.has_value()) return;
+  std::printf(
+      "%llu of %s%llu distinct ids occur in several slots, such as %llu in %s and %s. Each is one row for all of "
+      "them; set runner.id_space: slot if the ids of each slot mean something else\n",
+      static_cast<unsigned long long>(ids.shared()), ids.distinct() == data::SharedIds::kMost ? "the first " : "",
+      static_cast<unsigned long long>(ids.distinct()), static_cast<unsigned long long>(example->id),
+      schema.sparse_slots[example->first_slot].c_str(), schema.sparse_slots[example->second_slot].c_str());
+}
+
 int RunCheck(CheckArguments& arguments) {
   data::DatasetOptions& options = arguments.options;
   for (const std::string& pattern : arguments.patterns) {
@@ -169,11 +181,13 @@ int RunCheck(CheckArguments& arguments) {
   const Clock::time_point start = Clock::now();
   auto dataset = data::MakeDataset(options);
   if (!dataset.ok()) return Fail(dataset.status(), 1);
+  data::SharedIds ids;
   absl::Status status = (*dataset)->BeginPass({});
   while (status.ok()) {
     auto batch = (*dataset)->Next();
     if (!batch.ok()) status = batch.status();
     if (!batch.ok() || *batch == nullptr) break;
+    ids.Add(**batch);
     (*dataset)->Recycle(*std::move(batch));
   }
   if (status.ok()) status = (*dataset)->EndPass();
@@ -182,6 +196,7 @@ int RunCheck(CheckArguments& arguments) {
               static_cast<unsigned long long>(progress.samples), static_cast<unsigned long long>(progress.bad_lines),
               static_cast<double>(progress.bytes_done) * 1e-6, base::SecondsSince(start));
   if (!status.ok()) return Fail(status, 1);
+  PrintSharedIds(ids, options.schema);
   if (progress.bad_lines > 0 && !options.quarantine_path.empty())
     std::printf("the bad lines and their reasons: %s\n", options.quarantine_path.c_str());
   return progress.bad_lines > 0 ? 1 : 0;

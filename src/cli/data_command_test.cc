@@ -58,6 +58,17 @@ TEST_F(DataCommandTest, CheckReportsBadLines) {
   EXPECT_NE(output_.find("no file matches"), std::string::npos);
 }
 
+TEST_F(DataCommandTest, CheckReportsIdsOfSeveralSlots) {
+  std::ofstream(folder_ + "/x") << "click:1 a:5 b:6\nclick:0 a:6 b:7\nclick:0 a:5 b:7\n";
+  EXPECT_EQ(Run("data check --sparse a,b --dense 0 " + folder_ + "/x"), 0);
+  EXPECT_NE(output_.find("1 of 3 distinct ids occur in several slots, such as 6 in b and a."), std::string::npos)
+      << output_;
+  EXPECT_NE(output_.find("runner.id_space: slot"), std::string::npos) << output_;
+  std::ofstream(folder_ + "/y") << "click:1 a:5 b:6\nclick:0 a:5 b:7\n";
+  EXPECT_EQ(Run("data check --sparse a,b --dense 0 " + folder_ + "/y"), 0);
+  EXPECT_EQ(output_.find("several slots"), std::string::npos) << output_;
+}
+
 TEST_F(DataCommandTest, EveryBadLineIsKeptInOrder) {
   std::ofstream file(folder_ + "/x");
   for (int i = 0; i < 3000; ++i) file << "label:1 idx:5\nlabel:1 idx:-" << i + 1 << "\n";

@@ -23,12 +23,12 @@ absl::StatusOr<settings::RunnerOptions> OptionsOf(const std::vector<std::string>
 WorkerLoss WorkerLossOf(const std::vector<std::string>& words) {
   const absl::StatusOr<settings::RunnerOptions> options = OptionsOf(words);
   if (!options.ok()) return {};
-  if (options->on_worker_loss == settings::OnWorkerLoss::kShrink)
-    return {WorkerLoss::Way::kGoOn, "runner.on_worker_loss: shrink"};
-  if (options->on_worker_loss == settings::OnWorkerLoss::kFail)
-    return {WorkerLoss::Way::kEnd, "runner.on_worker_loss: fail"};
-  if (options->ack == settings::Ack::kMemory && options->on_worker_loss == settings::OnWorkerLoss::kAuto)
-    return {WorkerLoss::Way::kEnd, "with runner.ack: memory workers do not come back"};
+  if (options->on_worker_loss == base::LossPolicy::kShrink)
+    return {base::LossPolicy::kShrink, "runner.on_worker_loss: shrink"};
+  if (options->on_worker_loss == base::LossPolicy::kFail)
+    return {base::LossPolicy::kFail, "runner.on_worker_loss: fail"};
+  if (options->ack == base::Ack::kMemory && !options->on_worker_loss.has_value())
+    return {base::LossPolicy::kFail, "with runner.ack: memory workers do not come back"};
   return {};
 }
 

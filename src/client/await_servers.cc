@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <thread>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/grpc_text.h"
 #include "wire/handshake.h"
 #include "wire/ps.grpc.pb.h"
 #include "wire/transport.h"
@@ -27,14 +27,6 @@ absl::Status Probe(const NamedChannel& server) {
   context.set_deadline(std::chrono::system_clock::now() + kProbe);
   ps::StatusReply reply;
   return wire::FromGrpc(ps::ParameterServer::NewStub(server.channel)->Status(&context, ps::StatusRequest(), &reply));
-}
-
-// Whether a failed probe says that nobody is there, rather than somebody else.
-bool IsNobody(const absl::Status& probe) {
-  for (const char* words :
-       {"Connection refused", "No route to host", "Network is unreachable", "Host is down", "DNS", "Deadline Exceeded"})
-    if (absl::StrContains(probe.message(), words)) return true;
-  return false;
 }
 
 struct Awaited {
@@ -82,7 +74,7 @@ absl::Status GiveUp(const std::vector<Awaited>& servers, const std::string& list
   for (const Awaited& awaited : servers) {
     if (awaited.here) continue;
     const absl::Status probe = Probe(awaited.server);
-    if (probe.ok() || IsNobody(probe)) continue;
+    if (probe.ok() || SaysNobody(probe)) continue;
     absl::StrAppend(&others, "; at ", awaited.Name(), " listens something that does not answer as a Regatta server (",
                     probe.message(), ")");
   }

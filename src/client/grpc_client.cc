@@ -8,11 +8,15 @@
 
 #include "absl/strings/str_format.h"
 #include "base/failpoint.h"
+#include "base/job_policy.h"
+#include "base/mode.h"
 #include "base/printable.h"
 #include "checkpoint/schema_json.h"
+#include "client/grpc_text.h"
 #include "table/accessor/accessor_factory.h"
 #include "table/dense_table.h"
 #include "wire/certificate.h"
+#include "wire/lane_progress.h"
 #include "wire/packing.h"
 #include "wire/transport.h"
 
@@ -156,6 +160,11 @@ absl::StatusOr<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const ClientOpti
 }
 
 absl::Status GrpcClient::Prepare() {
+  const std::optional<base::Mode> mode = base::ModeNamed(options_.job.mode());
+  if (!mode.has_value())
+    return absl::InvalidArgumentError(absl::StrCat("mode: there is no '", options_.job.mode(), "'"));
+  steps_together_ = base::TraitsOf(*mode).steps_together();
+  tracks_ = base::ValueIn(base::kLossPolicies, options_.job.on_worker_loss()) == base::LossPolicy::kAwait;
   map_ = {static_cast<int>(options_.servers.size()), static_cast<int>(options_.job.sparse_lanes())};
   options_.job.set_servers(static_cast<uint32_t>(options_.servers.size()));
   options_.job.set_tables_json(checkpoint::ToJson(options_.tables).dump());
@@ -185,7 +194,7 @@ ps::FrameHeader GrpcClient::HeaderOf(ps::Verb verb, const base::StepGrads& grads
   header.set_pass(grads.pass);
   header.set_batch(grads.batch);
   header.set_samples(grads.samples);
-  if (!tracks()) return header;
+  if (!tracks_) return header;
   for (const uint64_t batch : grads.batches) header.add_batches(batch);
   if (grads.batches.empty()) header.add_batches(grads.batch);
   return header;
@@ -214,7 +223,7 @@ absl::Status GrpcClient::Join() {
     replies.push_back(std::move(reply));
   }
   job_id_ = replies.front().job_id();
-  TakeResumePoint(replies);
+  RETURN_IF_ERROR(TakeResumePoint(replies));
   return absl::OkStatus();
 }
 
@@ -251,9 +260,9 @@ ps::WorkerId GrpcClient::JoinedWorker() const {
   return worker;
 }
 
-// Lanes that have nothing of the last pass yet have none of its batches. Without dense parameters only sync's steps go
-// down the dense lanes.
-void GrpcClient::TakeResumePoint(const std::vector<ps::ConnectReply>& replies) {
+// Lanes that have nothing of the last pass yet have none of its batches. Without dense parameters the dense lanes get
+// steps only if the mode makes steps together.
+absl::Status GrpcClient::TakeResumePoint(const std::vector<ps::ConnectReply>& replies) {
   uint64_t pass = 0;
   for (const ps::ConnectReply& reply : replies)
     for (const ps::LaneProgress& lane : reply.lanes()) pass = std::max(pass, lane.pass());
@@ -264,9 +273,11 @@ void GrpcClient::TakeResumePoint(const std::vector<ps::ConnectReply>& replies) {
     for (int i = 0; i < reply.lanes_size(); ++i) {
       const ps::LaneProgress& lane = reply.lanes(i);
       base::DataPosition position{pass, 0, 0};
-      if (lane.pass() == pass) position = {pass, lane.low(), lane.window()};
+      if (lane.pass() == pass) {
+        ASSIGN_OR_RETURN(position, wire::FromWire(lane));
+      }
       if (i == map_.dense_lane()) resume_point_.dense.push_back(position);
-      if (i == map_.dense_lane() && dense_size_ == 0 && options_.job.mode() != "sync") continue;
+      if (i == map_.dense_lane() && dense_size_ == 0 && !steps_together_) continue;
       common = common.has_value() ? common->Common(position) : position;
       step = std::min(step.value_or(lane.next_step()), lane.next_step());
     }
@@ -274,6 +285,7 @@ void GrpcClient::TakeResumePoint(const std::vector<ps::ConnectReply>& replies) {
   }
   resume_point_.position = common.value_or(base::DataPosition{});
   resume_point_.step = step.value_or(0);
+  return absl::OkStatus();
 }
 
 absl::Status GrpcClient::OpenLanes() {
@@ -490,11 +502,7 @@ void GrpcClient::Clear(Call& call) {
 
 void GrpcClient::BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) {
   ps::FrameHeader mark = MarkOf(ps::BEGIN, tag);
-  if (tracks()) {
-    mark.mutable_learnt()->set_pass(learnt.pass);
-    mark.mutable_learnt()->set_low(learnt.low);
-    mark.mutable_learnt()->set_window(learnt.window);
-  }
+  if (tracks_) wire::ToWire(learnt, *mark.mutable_learnt());
   SendMark(mark, call);
 }
 
@@ -541,11 +549,15 @@ absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string&
     const auto call = stubs_.front()->AsyncGather(&context, request, &queue);
     call->Finish(&answer, &status, nullptr);
     void* tag = nullptr;
-    bool done = false;
+    bool done = false, given_up = false;
     while (queue.AsyncNext(&tag, &done, std::chrono::system_clock::now() + kPoll) == grpc::CompletionQueue::TIMEOUT) {
-      if (cancelled()) context.TryCancel();
+      given_up = given_up || cancelled();
+      if (given_up) context.TryCancel();
       wait.LogIfDue(name);
     }
+    // A server that ends cuts off the rounds that wait in it. They go on at the one that comes back.
+    if (!given_up && SaysCutOff(wire::FromGrpc(status)))
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server ended");
     return status;
   });
   if (!status.ok()) return base::Annotate(wire::FromGrpc(status), absl::StrCat(ServerName(0), ": '", name, "'"));

@@ -103,7 +103,7 @@ class GrpcClient final : public PsClient {
   absl::Status Join();
   // What a server answers to Connect, when there is nothing more to wait for.
   absl::StatusOr<ps::ConnectReply> Ask(size_t server, const ps::ConnectRequest& request);
-  void TakeResumePoint(const std::vector<ps::ConnectReply>& replies);
+  absl::Status TakeResumePoint(const std::vector<ps::ConnectReply>& replies);
   ps::WorkerId JoinedWorker() const;
   absl::Status OpenLanes();
   // A unary call to `server`, repeated while a durable one is away. The call sets its own deadline.
@@ -118,8 +118,6 @@ class GrpcClient final : public PsClient {
   void ForEachLane(const Fn& fn);
   ps::FrameHeader HeaderOf(ps::Verb verb, const base::StepGrads& grads) const;
   void SendMark(const ps::FrameHeader& mark, Call& call);
-  // Whether pushes say which batches they were learnt from.
-  bool tracks() const { return options_.job.on_worker_loss() == "await"; }
   void SendSections(ps::FrameHeader header, std::span<const base::TableGrads> tables, Call& call);
   void SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call);
   void Beat();
@@ -128,6 +126,8 @@ class GrpcClient final : public PsClient {
   wire::LaneMap map_;
   std::vector<Widths> widths_;
   int64_t dense_size_ = 0;
+  bool steps_together_ = false;  // of the job's mode
+  bool tracks_ = false;          // whether pushes say which batches they were learnt from: workers come back
   ps::LoadedSave loaded_;
   ResumePoint resume_point_;
   std::vector<NamedChannel> control_;                    // a server each

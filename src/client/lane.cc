@@ -2,9 +2,9 @@
 
 #include <glog/logging.h>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "base/printable.h"
+#include "client/grpc_text.h"
 #include "wire/transport.h"
 
 namespace regatta::client {
@@ -205,7 +205,7 @@ absl::Status Lane::Reconnect(const absl::Status& why) {
     if (opened.ok()) break;
     // Exhausted: the server has not noticed yet that the lane's old streams are gone.
     if (!IsConnection(opened) && !absl::IsResourceExhausted(opened) && ++refusals == kRefusals) return opened;
-    if (!options_.durable && absl::StrContains(opened.message(), "Connection refused")) return why;
+    if (!options_.durable && SaysRefused(opened)) return why;
     const std::chrono::duration<double> waited = Clock::now() - start;
     if (waited > options_.timeout)
       return absl::UnavailableError(

@@ -1,38 +1,51 @@
-// The embedded default: the tables are in this process, a pull is a lookup and a push an update, done when the call
-// returns. No PsClient: nothing is in flight.
-// Thread-safety: all methods are concurrent; the memory that a call is given belongs to it until it returns.
+// A PsClient whose tables are in this process: a pull is a lookup and a push an update. Every Call is done when the
+// method returns (docs/adr/0014-a-local-client-is-a-ps-client.md).
+// Thread-safety: as PsClient.
 #pragma once
 
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "base/step.h"
+#include "client/ps_client.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 
 namespace regatta::client {
 
-class LocalClient {
+class LocalClient final : public PsClient {
  public:
   // Borrows the tables; dense may be null for a model without dense parameters.
   LocalClient(std::vector<table::SparseTable*> sparse, table::DenseTable* dense, table::NanPolicy nan_policy);
 
-  int sparse_tables() const { return static_cast<int>(sparse_.size()); }
-  int pull_width(int table) const { return sparse_[table]->pull_width(); }
-  int64_t dense_size() const { return dense_ == nullptr ? 0 : dense_->size(); }
-  // out.row(i) = the row of keys.keys[i], pull_width floats.
-  absl::Status PullRows(const base::TableKeys& keys, base::StepKind kind, base::RowsView<float> out);
+  int sparse_tables() const override { return static_cast<int>(sparse_.size()); }
+  int pull_width(int table) const override { return sparse_[static_cast<size_t>(table)]->pull_width(); }
+  int64_t dense_size() const override { return dense_ == nullptr ? 0 : dense_->size(); }
+  void Pull(const StepTag& tag, std::span<const base::TableKeys> keys, std::span<const base::RowsView<float>> out,
+            Call& call) override;
   // A consistent copy of all dense parameters.
-  absl::Status PullDense(std::span<float> out);
-  // Afterwards the step is applied to every table once.
-  absl::Status Push(const base::StepGrads& grads);
+  void PullDense(const StepTag& tag, std::span<float> out, Call& call) override;
+  void Push(const base::StepGrads& grads, Call& call) override;
+  void PushDense(const base::StepGrads& grads, Call& call) override;
+  void Add(std::span<const base::TableGrads> differences, Call& call) override;
+  void AddDense(std::span<const float> differences, Call& call) override;
+  // The mean over one worker: the change itself.
+  void Combine(const Rounds& rounds, std::span<const base::TableGrads> differences, Call& call) override;
+  void CombineDense(const Rounds& rounds, std::span<const float> differences, Call& call) override;
+  // Nobody else has to know of a pass.
+  void BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) override;
+  void LeavePass(const StepTag& tag, Call& call) override;
 
+  // With NanPolicy::kAbort an error if a gradient of the step is NaN or Inf: before any table is changed.
+  absl::Status Check(const base::StepGrads& grads) const;
   // The live dense parameters, without a copy; for a caller whose steps do not overlap.
   std::span<const float> LiveDense() const;
 
  private:
-  absl::Status CheckFinite(const base::StepGrads& grads) const;
+  table::PushOptions OptionsOf(const base::StepGrads& grads) const {
+    return {.step = grads.step, .samples = grads.samples, .nan_policy = nan_policy_};
+  }
 
   const std::vector<table::SparseTable*> sparse_;
   table::DenseTable* const dense_;

@@ -27,7 +27,7 @@ Async::Async(client::PsClient& client, int threads, uint64_t window, const std::
 }
 
 absl::Status Async::BeginPass(const base::PassKeys& keys) {
-  pass_ = keys.pass;
+  pass_ = keys.learnt.pass;
   for (const auto& slot : slots_) {
     for (Fetch& fetch : slot->fetches) {
       RETURN_IF_ERROR(fetch.call.Wait());
@@ -37,7 +37,7 @@ absl::Status Async::BeginPass(const base::PassKeys& keys) {
   RETURN_IF_ERROR(dense_.Start(keys.kind));
   if (keys.kind == base::StepKind::kInfer) return absl::OkStatus();
   client::Call call;
-  client_.BeginPass({keys.pass, 0, keys.kind}, {keys.pass, keys.first_batch, keys.window}, call);
+  client_.BeginPass({keys.learnt.pass, 0, keys.kind}, keys.learnt, call);
   return call.Wait();
 }
 

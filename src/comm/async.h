@@ -18,14 +18,15 @@ class Async : public Communicator {
  public:
   Async(client::PsClient& client, int threads, uint64_t window, const std::optional<Resumed>& resumed = std::nullopt);
 
+  Traits traits() const override { return {.prefetches = window_ > 0}; }
   absl::Status BeginPass(const base::PassKeys& keys) override;
-  bool prefetches() const override { return window_ > 0; }
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;
   absl::Status Flush() override;
   absl::Status LeavePass() override { return Flush(); }
   absl::Status EndPass() override { return Flush(); }
+  void Abort(const absl::Status&) override {}  // no step waits for another
 
  private:
   // Rows on their way, or in use by a step.

@@ -7,8 +7,8 @@ BatchGroup::BatchGroup(int size, int64_t dense_size, Send send)
 
 void BatchGroup::Begin(const base::PassKeys& pass) {
   base::MutexLock lock(mu_);
-  pass_ = pass.pass;
-  first_step_ = pass.first_step + pass.first_batch;
+  pass_ = pass.learnt.pass;
+  first_step_ = pass.first_step + pass.learnt.low;
   sent_ = 0;
   failure_ = absl::OkStatus();
   parts_.clear();

@@ -25,7 +25,7 @@ class BatchGroup {
   BatchGroup(int size, int64_t dense_size, Send send);
 
   int size() const { return static_cast<int>(size_); }
-  // Batches from `first_batch` on, whose step is first_step + its number.
+  // Batches from pass.learnt.low on, whose step is first_step + its number.
   void Begin(const base::PassKeys& pass);
   // The group of a step, counted from 0.
   uint64_t GroupOf(uint64_t step) const;

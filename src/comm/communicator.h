@@ -1,5 +1,4 @@
-// The trainer's whole view of the cluster. Every mode implements this: local, sync, async, half_async, geo, gpubox,
-// collective. The unit is the step: Pull, compute, Commit.
+// The trainer's whole view of the cluster. Every mode implements it. The unit is the step: Pull, compute, Commit.
 // Thread-safety: one per worker process. Prefetch, Pull and Commit are concurrent over threads (StepKeys::thread); a
 // step belongs to one thread. The others are called while no step is in flight.
 // A failure in the background surfaces at the next call and in EndPass.
@@ -10,13 +9,20 @@
 
 namespace regatta::comm {
 
+// What a trainer has to know of a communicator.
+struct Traits {
+  bool prefetches = false;  // whether Prefetch starts anything; if not, the trainer takes no batch ahead of its turn
+  int batches_a_push =
+      1;  // consecutive batches that become one push: only between them is a pass without a part of one
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
 
+  // The same while the object lives.
+  virtual Traits traits() const = 0;
   virtual absl::Status BeginPass(const base::PassKeys& keys) = 0;
-  // Whether Prefetch starts anything; where it does not, the trainer takes no batch ahead of its turn.
-  virtual bool prefetches() const { return false; }
   // The keys of the thread's next step are known, while its present one is not committed: starts what the mode's
   // contract allows.
   virtual absl::Status Prefetch(const base::StepKeys& keys) = 0;
@@ -25,8 +31,6 @@ class Communicator {
   virtual absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) = 0;
   // Hands over all that the step learnt. The views may be reused when it returns.
   virtual absl::Status Commit(const base::StepGrads& grads) = 0;
-  // Consecutive batches that become one push: only between them is a pass without a part of one.
-  virtual int batches_a_push() const { return 1; }
   // Between two pushes, while no step is in flight: afterwards every earlier Commit of this worker is on the servers,
   // and in sync the step is applied when all workers have called it. The pass goes on.
   virtual absl::Status Flush() = 0;
@@ -35,7 +39,7 @@ class Communicator {
   // Afterwards every earlier Commit of this worker is visible to everyone.
   virtual absl::Status EndPass() = 0;
   // A step of this worker failed and will not be committed: threads that wait for it get `status`.
-  virtual void Abort(const absl::Status& status) { (void)status; }
+  virtual void Abort(const absl::Status& status) = 0;
 };
 
 }  // namespace regatta::comm

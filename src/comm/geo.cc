@@ -1,7 +1,6 @@
 #include "comm/geo.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "base/grouped_keys.h"
@@ -63,10 +62,10 @@ absl::Status Geo::BeginPass(const base::PassKeys& keys) {
     RETURN_IF_ERROR(ExchangeRows(static_cast<int>(t), known, std::nullopt));
   }
   RETURN_IF_ERROR(ExchangeDense(std::nullopt));
-  const base::DataPosition learnt{keys.pass, keys.first_batch, keys.window};
+  const base::DataPosition& learnt = keys.learnt;
   if (kind_ == base::StepKind::kTrain) RETURN_IF_ERROR(TellLearnt(learnt));
   base::MutexLock lock(mu_);
-  schedule_.Restart(learnt.low + static_cast<uint64_t>(std::popcount(learnt.window)));
+  schedule_.Restart(learnt.batches());
   exchanged_ = schedule_.begun();
   due_ = changed_since_ = false;
   learnt_ = learnt;

@@ -42,6 +42,7 @@ class Geo : public Communicator {
                                                      const GeoOptions& options);
   ~Geo() override;
 
+  Traits traits() const override { return {}; }
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
@@ -49,6 +50,7 @@ class Geo : public Communicator {
   absl::Status Flush() override;
   absl::Status LeavePass() override;
   absl::Status EndPass() override { return LeavePass(); }
+  void Abort(const absl::Status&) override {}  // no step waits for another
 
  private:
   struct Replica {

@@ -21,14 +21,14 @@ absl::Status HalfAsync::BeginPass(const base::PassKeys& keys) {
   if (left_) return absl::OkStatus();
   group_.Begin(keys);
   client::Call call;
-  client_.BeginPass({keys.pass, base_step_, keys.kind}, {keys.pass, keys.first_batch, keys.window}, call);
+  client_.BeginPass({keys.learnt.pass, base_step_, keys.kind}, keys.learnt, call);
   return call.Wait();
 }
 
 absl::Status HalfAsync::Prefetch(const base::StepKeys&) { return absl::OkStatus(); }
 
 absl::Status HalfAsync::Pull(const base::StepKeys& keys, base::StepRows* rows) {
-  client::StepTag tag{pass_.pass, keys.step, keys.kind};
+  client::StepTag tag{pass_.learnt.pass, keys.step, keys.kind};
   if (keys.kind == base::StepKind::kTrain) {
     const uint64_t group = group_.GroupOf(keys.step);
     RETURN_IF_ERROR(group_.Await(group));
@@ -50,7 +50,7 @@ absl::Status HalfAsync::Send(const base::StepGrads& grads) {
   RETURN_IF_ERROR(call.Wait());  // of the group a window ago
   base::StepGrads step = grads;
   step.step += base_step_;
-  step.pass = pass_.pass;
+  step.pass = pass_.learnt.pass;
   client_.Push(step, call);
   return dense_.Add(step);
 }

@@ -19,11 +19,11 @@ class HalfAsync : public Communicator {
   HalfAsync(client::PsClient& client, int threads, int merge, uint64_t window,
             const std::optional<Resumed>& resumed = std::nullopt);
 
+  Traits traits() const override { return {.batches_a_push = group_.size()}; }
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;
-  int batches_a_push() const override { return group_.size(); }
   absl::Status Flush() override;
   absl::Status LeavePass() override;
   absl::Status EndPass() override { return LeavePass(); }

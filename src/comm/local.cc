@@ -2,7 +2,9 @@
 
 namespace regatta::comm {
 
-Local::Local(client::LocalClient& client, int threads) : client_(client), slots_(threads) {}
+Local::Local(client::LocalClient& client, int threads) : client_(client) {
+  for (int t = 0; t < threads; ++t) slots_.push_back(std::make_unique<Slot>());
+}
 
 absl::Status Local::BeginPass(const base::PassKeys&) { return absl::OkStatus(); }
 
@@ -10,28 +12,27 @@ absl::Status Local::BeginPass(const base::PassKeys&) { return absl::OkStatus(); 
 absl::Status Local::Prefetch(const base::StepKeys&) { return absl::OkStatus(); }
 
 absl::Status Local::Pull(const base::StepKeys& keys, base::StepRows* rows) {
-  Slot& slot = slots_[keys.thread];
-  slot.rows.resize(keys.tables.size());
-  slot.views.resize(keys.tables.size());
-  for (size_t i = 0; i < keys.tables.size(); ++i) {
-    const base::TableKeys& table = keys.tables[i];
-    const int width = client_.pull_width(table.table);
-    const size_t need = table.keys.size() * width;
-    if (slot.rows[i].size() < need) slot.rows[i].resize(need + need / 8);
-    RETURN_IF_ERROR(client_.PullRows(table, keys.kind, {slot.rows[i].data(), width, width}));
-    slot.views[i] = {slot.rows[i].data(), width, width};
-  }
-  rows->tables = slot.views;
+  Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
+  const client::StepTag tag{.step = keys.step, .kind = keys.kind};
+  client_.Pull(tag, keys.tables, slot.rows.Reserve(client_, keys.tables), slot.call);
+  rows->tables = slot.rows.views();
   if (slots_.size() == 1) {
     rows->dense = client_.LiveDense();
-    return absl::OkStatus();
+  } else {
+    slot.dense.resize(static_cast<size_t>(client_.dense_size()));
+    client_.PullDense(tag, slot.dense, slot.call);
+    rows->dense = slot.dense;
   }
-  slot.dense.resize(client_.dense_size());
-  rows->dense = slot.dense;
-  return client_.PullDense(slot.dense);
+  return slot.call.Wait();
 }
 
-absl::Status Local::Commit(const base::StepGrads& grads) { return client_.Push(grads); }
+absl::Status Local::Commit(const base::StepGrads& grads) {
+  Slot& slot = *slots_[static_cast<size_t>(grads.thread)];
+  RETURN_IF_ERROR(client_.Check(grads));
+  client_.Push(grads, slot.call);
+  client_.PushDense(grads, slot.call);
+  return slot.call.Wait();
+}
 
 absl::Status Local::Flush() { return absl::OkStatus(); }
 

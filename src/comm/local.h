@@ -4,11 +4,12 @@
 // Thread-safety: as Communicator.
 #pragma once
 
+#include <memory>
 #include <vector>
 
-#include "base/raw_vector.h"
 #include "client/local_client.h"
 #include "comm/communicator.h"
+#include "comm/row_buffers.h"
 
 namespace regatta::comm {
 
@@ -16,6 +17,7 @@ class Local : public Communicator {
  public:
   Local(client::LocalClient& client, int threads);
 
+  Traits traits() const override { return {}; }
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
@@ -23,17 +25,18 @@ class Local : public Communicator {
   absl::Status Flush() override;
   absl::Status LeavePass() override { return Flush(); }
   absl::Status EndPass() override { return Flush(); }
+  void Abort(const absl::Status&) override {}  // no step waits for another
 
  private:
   // What a thread's step views; reused by its next step.
   struct Slot {
-    std::vector<base::RawVector<float>> rows;
-    std::vector<base::RowsView<const float>> views;
+    RowBuffers rows;
+    client::Call call;
     std::vector<float> dense;
   };
 
   client::LocalClient& client_;
-  std::vector<Slot> slots_;
+  std::vector<std::unique_ptr<Slot>> slots_;  // a thread each
 };
 
 }  // namespace regatta::comm

@@ -23,11 +23,11 @@ absl::Status Sync::BeginPass(const base::PassKeys& keys) {
     dense_valid_ = false;
   }
   if (keys.kind == base::StepKind::kInfer) return absl::OkStatus();
-  ASSIGN_OR_RETURN(base_step_, agree_(absl::StrCat("begin of pass ", keys.pass), base_step_));
+  ASSIGN_OR_RETURN(base_step_, agree_(absl::StrCat("begin of pass ", keys.learnt.pass), base_step_));
   group_.Begin(keys);
   client::Call call;
-  client_.BeginPass({keys.pass, base_step_, keys.kind}, {keys.pass, keys.first_batch, keys.window}, call);
-  if (resumed_.has_value() && resumed_->pass == keys.pass) base_step_ = std::max(base_step_, resumed_->step);
+  client_.BeginPass({keys.learnt.pass, base_step_, keys.kind}, keys.learnt, call);
+  if (resumed_.has_value() && resumed_->pass == keys.learnt.pass) base_step_ = std::max(base_step_, resumed_->step);
   return call.Wait();
 }
 
@@ -35,7 +35,7 @@ absl::Status Sync::BeginPass(const base::PassKeys& keys) {
 absl::Status Sync::Prefetch(const base::StepKeys&) { return absl::OkStatus(); }
 
 absl::Status Sync::Pull(const base::StepKeys& keys, base::StepRows* rows) {
-  client::StepTag tag{pass_.pass, 0, keys.kind};
+  client::StepTag tag{pass_.learnt.pass, 0, keys.kind};
   if (keys.kind == base::StepKind::kTrain) {
     const uint64_t group = group_.GroupOf(keys.step);
     RETURN_IF_ERROR(group_.Await(group));  // a pull that overtook a push would wait for it for ever
@@ -70,7 +70,7 @@ absl::Status Sync::Send(const base::StepGrads& grads) {
   RETURN_IF_ERROR(pushes_.Wait());  // of the step before
   base::StepGrads step = grads;
   step.step += base_step_;
-  step.pass = pass_.pass;
+  step.pass = pass_.learnt.pass;
   client_.Push(step, pushes_);
   client_.PushDense(step, pushes_);
   return absl::OkStatus();
@@ -81,7 +81,7 @@ absl::Status Sync::LeavePass() {
   ASSIGN_OR_RETURN(const uint64_t groups, group_.End());
   base_step_ += groups;
   RETURN_IF_ERROR(pushes_.Wait());  // who has left a pass on one lane has pushed all of it on every other
-  client_.LeavePass({pass_.pass, base_step_, pass_.kind}, pushes_);
+  client_.LeavePass({pass_.learnt.pass, base_step_, pass_.kind}, pushes_);
   left_ = true;
   return pushes_.Wait();
 }
@@ -89,7 +89,7 @@ absl::Status Sync::LeavePass() {
 absl::Status Sync::EndPass() {
   if (pass_.kind == base::StepKind::kInfer) return absl::OkStatus();
   RETURN_IF_ERROR(LeavePass());
-  return agree_(absl::StrCat("end of pass ", pass_.pass), base_step_).status();
+  return agree_(absl::StrCat("end of pass ", pass_.learnt.pass), base_step_).status();
 }
 
 }  // namespace regatta::comm

@@ -4,14 +4,13 @@
 // Thread-safety: as Communicator.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/mutex.h"
 #include "client/ps_client.h"
+#include "comm/agree.h"
 #include "comm/batch_group.h"
 #include "comm/communicator.h"
 #include "comm/resumed.h"
@@ -19,20 +18,17 @@
 
 namespace regatta::comm {
 
-// The largest value that a worker brings under `name`; every worker calls it.
-using Agree = std::function<absl::StatusOr<uint64_t>(const std::string& name, uint64_t value)>;
-
 class Sync : public Communicator {
  public:
   // `first_step` is the servers' next step: 0, or where a resumed run goes on.
   Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_step,
        const std::optional<Resumed>& resumed = std::nullopt);
 
+  Traits traits() const override { return {.batches_a_push = group_.size()}; }
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;
-  int batches_a_push() const override { return group_.size(); }
   absl::Status Flush() override { return pushes_.Wait(); }
   absl::Status LeavePass() override;
   absl::Status EndPass() override;

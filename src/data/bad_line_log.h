@@ -1,5 +1,5 @@
 // What becomes of bad lines: counted, kept in a capped quarantine file, an error above the limit.
-// Thread-safety: belongs to whoever holds the dataset's merge lock.
+// Thread-safety: belongs to the thread that holds the dataset's merge lock.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/id_space.h"
 #include "base/key.h"
 
 namespace regatta::data {
@@ -21,6 +22,8 @@ struct Schema {
   std::string weight_slot;  // "" = every sample weighs 1
   std::string user_slot;    // "" = none; for gauc. May be one of sparse_slots
   std::string value_slot;   // "" = every key weighs 1; else one float a key, in the order of the keys
+  base::IdSpace id_space =
+      base::IdSpace::kShared;  // kSlot: the key of an id is its SlotKey (slot_key.h); users stay ids
 };
 
 // Criteo's shape: slots named 1 … n, and dense features.

@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/random.h"
 #include "data/dataset_factory.h"
+#include "data/slot_key.h"
 #include "data/text_writer.h"
 
 namespace regatta::data {
@@ -101,6 +103,25 @@ std::vector<uint64_t> FirstKeys(const std::vector<Batch>& batches) {
     for (int i = 0; i < batch.size; ++i)
       keys.push_back(batch.keys[batch.offsets[static_cast<size_t>(i * batch.slots)]]);
   return keys;
+}
+
+TEST_F(DatasetTest, WithIdSpaceSlotEverySlotHasKeysOfItsOwn) {
+  Add("a", "click:1 d:1 1:5 2:5 2:6\nclick:0 d:2 2:5\n");
+  options_.schema.user_slot = "2";
+  for (const DatasetKind kind : {DatasetKind::kQueue, DatasetKind::kInMemory}) {
+    options_.kind = kind;
+    options_.schema.id_space = base::IdSpace::kShared;
+    EXPECT_EQ(ReadPass().batches.at(0).keys, (std::vector<base::Key>{5, 5, 6, 5}));
+    options_.schema.id_space = base::IdSpace::kSlot;
+    const Pass pass = ReadPass();
+    ASSERT_TRUE(pass.status.ok()) << pass.status;
+    // docs/format/input.md gives the formula.
+    const auto key = [](uint64_t id, const char* slot) { return base::Mix64(id ^ base::HashBytes(slot, 0)); };
+    EXPECT_EQ(pass.batches.at(0).keys, (std::vector<base::Key>{key(5, "1"), key(5, "2"), key(6, "2"), key(5, "2")}));
+    EXPECT_EQ(pass.batches[0].users, (std::vector<uint64_t>{5, 5}));
+    EXPECT_EQ(IdOfSlotKey(SlotSalt("2"), key(6, "2")), 6u);
+    EXPECT_EQ(IdOfSlotKey(SlotSalt("2"), key(~uint64_t{0}, "2")), ~uint64_t{0});
+  }
 }
 
 TEST_F(DatasetTest, DataWithoutADeclaredSlotIsAnErrorThatNamesBothSides) {

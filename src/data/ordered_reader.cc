@@ -6,12 +6,31 @@
 #include <algorithm>
 
 #include "data/file_list.h"
+#include "data/slot_key.h"
 #include "data/source/pipe_source.h"
 
 namespace regatta::data {
+namespace {
+
+std::vector<uint64_t> SaltsOf(const DatasetOptions& options) {
+  std::vector<uint64_t> salts;
+  if (options.schema.id_space == base::IdSpace::kShared) return salts;
+  for (const std::string& slot : options.schema.sparse_slots) salts.push_back(SlotSalt(slot));
+  return salts;
+}
+
+// Turns the ids of a block into keys of their slots. There is a salt for each slot.
+void QualifyKeys(const std::vector<uint64_t>& salts, SampleBlock& block) {
+  uint32_t at = 0;
+  for (size_t bag = 0; bag < block.ends.size(); ++bag)
+    for (const uint64_t salt = salts[bag % salts.size()]; at < block.ends[bag]; ++at)
+      block.keys[at] = SlotKey(salt, block.keys[at]);
+}
+
+}  // namespace
 
 OrderedReader::OrderedReader(const DatasetOptions& options, const FormatEntry& format, ProgressMeter& meter)
-    : options_(options), format_(format), meter_(meter) {}
+    : options_(options), format_(format), salts_(SaltsOf(options)), meter_(meter) {}
 
 OrderedReader::~OrderedReader() { Stop(); }
 
@@ -105,6 +124,7 @@ absl::Status OrderedReader::ReadItem(Item& item, LineSource& lines, Parser& pars
     const Clock::time_point parse_start = Clock::now();
     std::unique_ptr<SampleBlock> block = FreshBlock();
     parser.Parse(text.text, *block);
+    if (!salts_.empty()) QualifyKeys(salts_, *block);
     if (block->size > 0 && block->keys.empty() && !options_.schema.sparse_slots.empty() &&
         format_.other_slots != nullptr)
       block->other_slots = format_.other_slots(text.text, options_.schema);

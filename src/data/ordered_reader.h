@@ -2,7 +2,7 @@
 // The input is cut into items (pieces of a plain file, or a whole compressed or piped one); readers claim items in
 // order, and each item has a queue of the blocks parsed from it.
 // Thread-safety: Next by one thread at a time; Recycle is concurrent; Interrupt is concurrent.
-// Invariant: the item at the head was claimed before any later one, so whoever waits for it waits for a running reader.
+// Invariant: the item at the head was claimed before any later one, so a wait for it is a wait for a running reader.
 #pragma once
 
 #include <atomic>
@@ -71,6 +71,7 @@ class OrderedReader {
   // Constant after Start.
   const DatasetOptions options_;
   const FormatEntry& format_;
+  const std::vector<uint64_t> salts_;  // one for each slot; empty if ids are shared
   uint64_t bytes_total_ = 0;
   uint64_t item_bytes_ = 0;  // most that an item's queue holds before its reader waits
   std::vector<std::thread> threads_;
@@ -78,7 +79,7 @@ class OrderedReader {
   std::atomic<bool> stop_{false};
   ProgressMeter& meter_;
 
-  // Of whoever calls Next.
+  // For the thread that calls Next.
   int file_ = -1;
   uint64_t file_lines_ = 0;
 

@@ -1,6 +1,6 @@
 // Which declared sparse slots hold an id somewhere in the data: names that the data does not have would train a model
 // on nothing, without a bad line.
-// Thread-safety: belongs to whoever holds the dataset's merge lock.
+// Thread-safety: belongs to the thread that holds the dataset's merge lock.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace regatta::fleet {
 namespace {
 
 // Rows and dense parameters after a job in which every worker trains `steps[rank]` steps of the toy model.
-ToyResult Train(Mode mode, int servers, const std::vector<uint64_t>& steps, int lanes = 1, int threads = 1) {
+ToyResult Train(base::Mode mode, int servers, const std::vector<uint64_t>& steps, int lanes = 1, int threads = 1) {
   ToyResult result;
   ClusterOptions options;
   options.servers = servers;
@@ -25,7 +25,7 @@ ToyResult Train(Mode mode, int servers, const std::vector<uint64_t>& steps, int 
   options.worker.threads = threads;
   options.worker.sparse_lanes = lanes;
   options.worker.geo_interval = 3;
-  options.worker.tables = ToyTables(mode == Mode::kGeo ? "sgd" : "adam");
+  options.worker.tables = ToyTables(mode == base::Mode::kGeo ? "sgd" : "adam");
   RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
     RETURN_IF_ERROR(RunToyPass(*comm, worker.rank(), 0, 0, steps[static_cast<size_t>(worker.rank())], threads));
@@ -73,14 +73,14 @@ TEST(Sync, EqualsOneProcessForAnyNumberOfServersAndLanes) {
   const ToyResult want = Accumulate(steps);
   ASSERT_FALSE(want.rows.empty());
   for (const auto& [servers, lanes] : {std::pair{1, 1}, {2, 1}, {3, 2}}) {
-    const ToyResult got = Train(Mode::kSync, servers, steps, lanes);
+    const ToyResult got = Train(base::Mode::kSync, servers, steps, lanes);
     EXPECT_EQ(got.rows, want.rows) << servers << " servers, " << lanes << " lanes";
     EXPECT_EQ(got.dense, want.dense) << servers << " servers, " << lanes << " lanes";
   }
 }
 
 TEST(Sync, WithTwoThreadsAWorkerIsReproducible) {
-  const ToyResult once = Train(Mode::kSync, 1, {9, 6}, 1, 2), twice = Train(Mode::kSync, 2, {9, 6}, 1, 2);
+  const ToyResult once = Train(base::Mode::kSync, 1, {9, 6}, 1, 2), twice = Train(base::Mode::kSync, 2, {9, 6}, 1, 2);
   EXPECT_FALSE(once.rows.empty());
   EXPECT_EQ(once.rows, twice.rows);
   EXPECT_EQ(once.dense, twice.dense);
@@ -90,7 +90,7 @@ TEST(Async, AppliesEveryPushOnce) {
   ClusterOptions options;
   options.servers = 2;
   options.workers = 3;
-  options.worker.mode = Mode::kAsync;
+  options.worker.mode = base::Mode::kAsync;
   constexpr uint64_t kPushes = 40;
   for (const uint64_t staleness : {4, 0}) {
     SCOPED_TRACE(staleness);
@@ -110,7 +110,7 @@ TEST(HalfAsync, AppliesEveryGroupOnce) {
   ClusterOptions options;
   options.servers = 2;
   options.workers = 2;
-  options.worker.mode = Mode::kHalfAsync;
+  options.worker.mode = base::Mode::kHalfAsync;
   options.worker.half_async_merge = 4;
   options.worker.staleness = 1;  // every group's dense gradients go alone
   const ToyResult result = KeepLedger(options, 10);
@@ -131,7 +131,7 @@ ToyResult TrainAlike(int workers, const std::string& rule, uint64_t steps) {
   ClusterOptions options;
   options.servers = 2;
   options.workers = workers;
-  options.worker.mode = Mode::kGeo;
+  options.worker.mode = base::Mode::kGeo;
   options.worker.tables = ToyTables(rule);
   RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
@@ -187,7 +187,7 @@ TEST(Geo, AChangeIsDividedByTheWorkersThatChangedTheRow) {
   ClusterOptions options;
   options.servers = 2;
   options.workers = 4;
-  options.worker.mode = Mode::kGeo;
+  options.worker.mode = base::Mode::kGeo;
   options.worker.geo_interval = 3;
   const ToyResult result = KeepLedger(options, 10);
   ASSERT_EQ(result.rows.size(), 4 * 10 + 1);
@@ -201,7 +201,7 @@ TEST(Geo, AChangeIsDividedByTheWorkersThatChangedTheRow) {
 TEST(Geo, WorkersThatHaveNoMoreDataAreNotCounted) {
   ClusterOptions options;
   options.workers = 3;
-  options.worker.mode = Mode::kGeo;
+  options.worker.mode = base::Mode::kGeo;
   options.worker.tables = LedgerTables();
   ToyResult result;
   RunCluster(options, [&](WorkerNode& worker) -> absl::Status {

@@ -11,7 +11,10 @@
 #include "checkpoint/save_list.h"
 #include "cluster/environment.h"
 #include "fleet/embedded_tables.h"
+#include "fleet/server_team.h"
 #include "fleet/worker_node.h"
+#include "run/alone_team.h"
+#include "run/rounds.h"
 #include "server/ps_server.h"
 
 namespace regatta::fleet {
@@ -34,6 +37,21 @@ void FillPlace(const cluster::ClusterSpec& place, WorkerOptions& options) {
     options.wait_timeout = std::chrono::duration<double>(*place.server_wait_timeout);
 }
 
+// What the environment says of a server's log, as regatta pserver takes it.
+absl::Status TakeDurability(const cluster::Getenv& getenv, const std::string& data_dir,
+                            server::ServerOptions& options) {
+  options.data_dir = data_dir.empty() ? cluster::ReadDataDir(getenv) : data_dir;
+  ASSIGN_OR_RETURN(const int log_limit, cluster::ReadLogLimit(getenv));
+  ASSIGN_OR_RETURN(const int push_memory, cluster::ReadPushMemory(getenv));
+  ASSIGN_OR_RETURN(const double lease, cluster::ReadLease(getenv));
+  ASSIGN_OR_RETURN(const std::optional<double> since, cluster::ReadJobSince(getenv));
+  options.compactor.log_bytes = static_cast<uint64_t>(log_limit) << 20;
+  options.push_memory = static_cast<uint64_t>(push_memory) << 20;
+  options.lease.length = std::chrono::duration<double>(lease);
+  if (since.has_value()) options.since = *since;
+  return absl::OkStatus();
+}
+
 absl::Status Save(checkpoint::ModelStore& model, const std::string& dir, const checkpoint::RunState& run) {
   const std::filesystem::path parent = std::filesystem::absolute(dir).lexically_normal().parent_path();
   RETURN_IF_ERROR(base::MakeFolders(parent.string()));
@@ -42,17 +60,19 @@ absl::Status Save(checkpoint::ModelStore& model, const std::string& dir, const c
   return checkpoint::WriteCheckpoint(dir, contents);
 }
 
-absl::Status Load(checkpoint::ModelStore& model, const std::string& dir, Fleet::LoadedState& progress) {
+absl::StatusOr<run::LoadedMessage> Load(checkpoint::ModelStore& model, const std::string& dir) {
   ASSIGN_OR_RETURN(const std::string folder, checkpoint::ResolveSave(dir));
   ASSIGN_OR_RETURN(const checkpoint::CheckpointReader reader, checkpoint::CheckpointReader::Open(folder));
   RETURN_IF_ERROR(model.LoadFrom(reader, checkpoint::LoadKind::kTraining));
-  progress = {reader.manifest().run.FinishedEpochs(), reader.manifest().run.step};
-  return absl::OkStatus();
+  run::LoadedMessage loaded;
+  loaded.set_epochs(reader.manifest().run.FinishedEpochs());
+  loaded.set_steps(reader.manifest().run.step);
+  return loaded;
 }
 
 }  // namespace
 
-Fleet::Fleet(const cluster::ClusterSpec& place) : place_(place) {}
+Fleet::Fleet(const cluster::ClusterSpec& place) : place_(place), team_(std::make_unique<run::AloneTeam>()) {}
 
 Fleet::~Fleet() = default;
 
@@ -91,9 +111,9 @@ absl::Status Fleet::CheckReady(const char* verb) const {
   return absl::FailedPreconditionError(absl::StrCat(verb, " comes after InitWorker"));
 }
 
-absl::Status Fleet::InitServer(const std::string& dir) {
+absl::Status Fleet::InitServer(const std::string& dir, const std::string& data_dir) {
   RETURN_IF_ERROR(CheckServer("InitServer"));
-  if (server_ != nullptr) return absl::FailedPreconditionError("InitServer was called before");
+  if (server_ != nullptr || served_) return absl::FailedPreconditionError("InitServer was called before");
   server::ServerOptions options;
   options.listen =
       cluster::AllPorts(cluster::PortsFrom(place_.endpoint, place_.ports_num, place_.ports_num_for_sparse));
@@ -101,12 +121,15 @@ absl::Status Fleet::InitServer(const std::string& dir) {
   options.load = dir;
   options.credentials = place_.credentials;
   options.place = server::ServerPlace{place_.index, server_num()};
+  RETURN_IF_ERROR(TakeDurability(cluster::ProcessEnvironment(), data_dir, options));
   ASSIGN_OR_RETURN(server_, server::PsServer::Start(options));
+  served_ = server_ == nullptr;
   return absl::OkStatus();
 }
 
 absl::Status Fleet::RunServer() {
   RETURN_IF_ERROR(CheckServer("RunServer"));
+  if (served_) return absl::OkStatus();
   if (server_ == nullptr) return absl::FailedPreconditionError("RunServer comes after InitServer");
   return server_->Wait();
 }
@@ -127,6 +150,7 @@ absl::Status Fleet::InitWorker(const WorkerOptions& options) {
   WorkerOptions placed = options;
   FillPlace(place_, placed);
   ASSIGN_OR_RETURN(worker_, WorkerNode::Start(placed));
+  team_ = std::make_unique<ServerTeam>(*worker_);
   loaded_ = {worker_->loaded_epochs(), worker_->loaded_steps()};
   return absl::OkStatus();
 }
@@ -139,18 +163,26 @@ absl::StatusOr<comm::Communicator*> Fleet::StartCommunicator(uint64_t first_step
   return worker_->StartCommunicator(first_step);
 }
 
+void Fleet::SetEpochsDone(uint64_t epochs) {
+  if (epochs == epochs_done_) return;
+  epochs_done_ = epochs;
+  uses_ = {};
+}
+
 absl::Status Fleet::BarrierWorker() {
   RETURN_IF_ERROR(CheckReady("BarrierWorker"));
-  return alone() ? absl::OkStatus() : worker_->Barrier("barrier_worker");
+  RETURN_IF_ERROR(run::AllOk(team(), run::rounds::Barrier(epochs_done_, uses_.barrier), absl::OkStatus()));
+  ++uses_.barrier;
+  return absl::OkStatus();
 }
 
 template <typename Number>
 absl::Status Fleet::AllReduce(std::span<Number> numbers, Reduce how) {
   RETURN_IF_ERROR(CheckReady("AllReduceWorker"));
-  if (alone()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto payloads,
-                   worker_->Gather("all_reduce_worker", EncodeNumbers(std::span<const Number>(numbers))));
-  return base::Annotate(ReduceNumbers(payloads, how, numbers), "AllReduceWorker");
+  ASSIGN_OR_RETURN(const auto messages, run::AllGather(team(), run::rounds::AllReduce(epochs_done_, uses_.all_reduce),
+                                                       NumbersOf(std::span<const Number>(numbers))));
+  ++uses_.all_reduce;
+  return base::Annotate(ReduceNumbers(messages, how, numbers), "AllReduceWorker");
 }
 
 template absl::Status Fleet::AllReduce(std::span<double>, Reduce);
@@ -171,8 +203,12 @@ checkpoint::ModelStore& Fleet::model() {
 absl::Status Fleet::SavePersistables(const std::string& dir, const checkpoint::RunState& run) {
   RETURN_IF_ERROR(CheckReady("SavePersistables"));
   if (dir.empty()) return absl::InvalidArgumentError("SavePersistables: the folder has no name");
-  RETURN_IF_ERROR(team().AllOk("save_persistables begins", absl::OkStatus()));
-  return team().AllOk("save_persistables", is_first_worker() ? Save(model(), dir, run) : absl::OkStatus());
+  RETURN_IF_ERROR(run::AllOk(team(), run::rounds::SaveBegins(epochs_done_, uses_.save), absl::OkStatus()));
+  const auto saved = run::rounds::Saved(epochs_done_, uses_.save);
+  const bool mine = is_first_worker() && !team().Completed(saved);
+  RETURN_IF_ERROR(run::AllOk(team(), saved, mine ? Save(model(), dir, run) : absl::OkStatus()));
+  ++uses_.save;
+  return absl::OkStatus();
 }
 
 absl::Status Fleet::LoadModel(const std::string& dir) {
@@ -180,13 +216,13 @@ absl::Status Fleet::LoadModel(const std::string& dir) {
   if (communicating_)
     return absl::FailedPreconditionError(
         "LoadModel comes before training begins: steps under way and replicas would not know of it");
-  RETURN_IF_ERROR(team().AllOk("load_model begins", absl::OkStatus()));
-  LoadedState found;
-  const absl::Status mine = is_first_worker() ? Load(model(), dir, found) : absl::OkStatus();
-  RETURN_IF_ERROR(base::Annotate(team().AllOk("load_model", mine), "LoadModel"));
-  ASSIGN_OR_RETURN(found.epochs, team().AllReduceMax("epochs of load_model", found.epochs));
-  ASSIGN_OR_RETURN(found.steps, team().AllReduceMax("steps of load_model", found.steps));
-  loaded_ = found;
+  RETURN_IF_ERROR(run::AllOk(team(), run::rounds::LoadBegins(epochs_done_, uses_.load), absl::OkStatus()));
+  const auto loaded = run::rounds::Loaded(epochs_done_, uses_.load);
+  const bool mine = is_first_worker() && !team().Completed(loaded);
+  const auto found = run::Broadcast(team(), loaded, mine ? Load(model(), dir) : run::LoadedMessage());
+  if (!found.ok()) return base::Annotate(found.status(), "LoadModel");
+  loaded_ = {found->epochs(), found->steps()};
+  ++uses_.load;
   return absl::OkStatus();
 }
 

@@ -41,8 +41,8 @@
 #include "comm/communicator.h"
 #include "data/file_list.h"
 #include "fleet/reduce.h"
-#include "fleet/team.h"
 #include "fleet/worker_options.h"
+#include "run/team.h"
 
 namespace regatta::server {
 class PsServer;
@@ -54,6 +54,7 @@ class ModelStore;
 namespace regatta::fleet {
 
 class EmbeddedTables;
+class WorkerNode;
 
 class Fleet {
  public:
@@ -78,13 +79,20 @@ class Fleet {
   int server_num() const { return static_cast<int>(place_.servers.size()); }  // 0 alone
   const std::vector<std::string>& server_endpoints() const { return place_.servers; }
   const cluster::ClusterSpec& place() const { return place_; }
+  // Whether whoever started this job starts killed workers again (REGATTA_WORKERS_RETURN, which regatta launch
+  // --max_restarts sets). A program that is prepared for it says LossPolicy::kAwait then: worker/training.h.
+  bool workers_return() const { return place_.workers_return; }
 
   // ---- A server.
   // Listens. With `dir`, a save (or a folder of saves) on this machine, its part of the rows and dense parameters is
   // loaded first, optimizer state and all: training goes on from there. Workers whose tables do not fit the save are
   // refused with every field that differs; learning rates, schedules and initial values may.
-  absl::Status InitServer(const std::string& dir = "");
-  // Returns when all workers are done (OK), when the job failed (why), or after StopServer (CANCELLED).
+  // With a data_dir (REGATTA_DATA_DIR, if `data_dir` is empty) the server logs what it acknowledges there. Started
+  // again on the same folder it goes on with its job, whatever `dir` says. REGATTA_LOG_LIMIT, REGATTA_PUSH_MEMORY and
+  // REGATTA_LEASE_SECONDS hold as for regatta pserver.
+  absl::Status InitServer(const std::string& dir = "", const std::string& data_dir = "");
+  // Returns when all workers are done (OK; at once if the job in its data_dir was done before), when the job failed
+  // (why), or after StopServer (CANCELLED).
   absl::Status RunServer();
   // Makes RunServer return. Async-signal-safe.
   void StopServer();
@@ -134,8 +142,14 @@ class Fleet {
   // do nothing.
   void StopWorker(const absl::Status& why = absl::OkStatus());
 
-  // What the workers do together; of one before InitWorker.
-  Team team() const { return Team(worker_.get()); }
+  // So many epochs are done. A worker that replaces a killed one comes again to the collective calls since then, and
+  // gets the answers of those that are over; they are told apart by the epochs and their number since. Training says
+  // it.
+  void SetEpochsDone(uint64_t epochs);
+  uint64_t epochs_done() const { return epochs_done_; }
+
+  // What the workers do together; a team of one alone, and before InitWorker.
+  run::Team& team() const { return *team_; }
   // The tables, wherever they are. After InitWorker.
   checkpoint::ModelStore& model();
   // The connection to the servers. Null alone, and before InitWorker.
@@ -153,10 +167,22 @@ class Fleet {
   template <typename Number>
   absl::Status AllReduce(std::span<Number> numbers, Reduce how);
 
+  // Uses of the verbs since epochs_done_ changed. A use that failed is not counted: the next one repeats its round.
+  struct Uses {
+    uint64_t barrier = 0;
+    uint64_t all_reduce = 0;
+    uint64_t save = 0;
+    uint64_t load = 0;
+  };
+
   const cluster::ClusterSpec place_;
   std::unique_ptr<server::PsServer> server_;
+  bool served_ = false;  // before InitServer: the job in its data_dir is done
   std::unique_ptr<WorkerNode> worker_;
   std::unique_ptr<EmbeddedTables> embedded_;
+  std::unique_ptr<run::Team> team_;  // over worker_; never null
+  uint64_t epochs_done_ = 0;
+  Uses uses_;
   LoadedState loaded_;
   bool communicating_ = false;
 };

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "base/testing/test_folder.h"
@@ -25,7 +26,7 @@ constexpr uint64_t kSteps = 9;
 
 WorkerOptions SyncToy(const std::string& rule = "adagrad") {
   WorkerOptions options;
-  options.mode = Mode::kSync;
+  options.mode = base::Mode::kSync;
   options.tables = ToyTables(rule);
   options.wait_timeout = std::chrono::seconds(20);
   return options;
@@ -66,6 +67,71 @@ std::unique_ptr<Fleet> Alone() {
   auto fleet = Fleet::Init(cluster::ClusterSpec{});
   EXPECT_TRUE(fleet.ok()) << fleet.status();
   return *std::move(fleet);
+}
+
+// As the process of a server that is killed and started again.
+TEST(Fleet, AServerStartedAgainOnItsDataDirGoesOnWithTheJob) {
+  const TestFolder folder;
+  const std::vector<std::string> endpoints = {FreeEndpoint(0)};
+  const auto serve = [&] {
+    auto fleet = MakeFleet(cluster::Role::kServer, 0, 1, endpoints);
+    EXPECT_EQ(fleet->InitServer("", folder / "data"), absl::OkStatus());
+    return fleet;
+  };
+  ToyResult got;
+  {
+    auto server = serve();
+    std::thread serving([&] { EXPECT_EQ(server->RunServer().code(), absl::StatusCode::kCancelled); });
+    const auto worker = MakeFleet(cluster::Role::kWorker, 0, 1, endpoints);
+    ASSERT_EQ(Joined(*worker), absl::OkStatus());
+    comm::Communicator* const comm = worker->StartCommunicator().value();
+    ASSERT_EQ(RunToyPass(*comm, 0, 0, 0, kSteps, 1), absl::OkStatus());
+    server->StopServer();
+    serving.join();
+    server.reset();
+    server = serve();
+    serving = std::thread([&] { EXPECT_EQ(server->RunServer(), absl::OkStatus()); });
+    ASSERT_EQ(RunToyPass(*comm, 0, 1, kSteps, kSteps, 1), absl::OkStatus());
+    got = ReadToy(worker->model()).value();
+    worker->StopWorker();
+    serving.join();
+  }
+  const ToyResult want = RunJob({.servers = 1, .workers = 1}, 2, "");
+  EXPECT_EQ(got.rows, want.rows);
+  EXPECT_EQ(got.dense, want.dense);
+}
+
+// Twelve sums, a barrier and a save, as a process of either life makes them. Only a first life's numbers count.
+absl::Status CollectiveCalls(Fleet& fleet, int more, const std::string& dir) {
+  WorkerOptions options = SyncToy();
+  options.on_loss = base::LossPolicy::kAwait;
+  RETURN_IF_ERROR(fleet.InitWorker(options));
+  for (int i = 0; i < 12; ++i) {
+    ASSIGN_OR_RETURN(const int64_t sum, fleet.AllReduceWorker(fleet.worker_index() * 10 + i + more, Reduce::kSum));
+    if (sum != 10 + 2 * i) return absl::InternalError(absl::StrCat("the sum ", i, " is ", sum));
+  }
+  RETURN_IF_ERROR(fleet.BarrierWorker());
+  return fleet.SavePersistables(dir);
+}
+
+TEST(Fleet, AWorkerThatIsReplacedGetsTheAnswersOfTheCallsThatAreOver) {
+  for (const int replaced : {0, 1}) {
+    const TestFolder folder;
+    const auto life = [&](Fleet& fleet) -> absl::Status {
+      RETURN_IF_ERROR(CollectiveCalls(fleet, 0, folder / "save"));
+      if (fleet.worker_index() != replaced) return fleet.BarrierWorker();
+      fleet.StopWorker(absl::CancelledError("as if it were killed"));
+      const auto next = MakeFleet(cluster::Role::kWorker, replaced, 2, fleet.server_endpoints());
+      RETURN_IF_ERROR(CollectiveCalls(*next, 1000, folder / "again"));
+      RETURN_IF_ERROR(next->BarrierWorker());
+      next->StopWorker();
+      return absl::OkStatus();
+    };
+    EXPECT_THAT(RunFleet({.workers = 2, .data_dir = folder / "data", .servers_end = absl::StatusCode::kAborted}, life),
+                Each(absl::OkStatus()));
+    EXPECT_TRUE(std::filesystem::exists(folder / "save"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "again")) << "a save that is over is not written again";
+  }
 }
 
 TEST(Fleet, AloneIsAWorkerAndTheFirst) {

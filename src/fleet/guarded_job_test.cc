@@ -19,7 +19,7 @@ ToyResult Train(const CredentialsPtr& credentials) {
   ClusterOptions options;
   options.servers = 2;
   options.workers = 2;
-  options.worker.mode = Mode::kSync;
+  options.worker.mode = base::Mode::kSync;
   options.worker.tables = ToyTables("adam");
   options.credentials = options.worker.credentials = credentials;
   RunCluster(options, [&](WorkerNode& worker) -> absl::Status {

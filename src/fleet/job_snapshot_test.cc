@@ -22,7 +22,7 @@ ToyResult Accumulate(uint64_t steps) {
 struct Read {
   ToyResult snapshot, end;
 };
-Read TrainAndTakeSnapshot(Mode mode, int servers) {
+Read TrainAndTakeSnapshot(base::Mode mode, int servers) {
   Read read;
   ClusterOptions options;
   options.servers = servers;
@@ -30,7 +30,7 @@ Read TrainAndTakeSnapshot(Mode mode, int servers) {
   options.worker.mode = mode;
   options.worker.sparse_lanes = 2;
   options.worker.half_async_merge = 3;
-  options.worker.tables = ToyTables(mode == Mode::kGeo ? "sgd" : "adam");
+  options.worker.tables = ToyTables(mode == base::Mode::kGeo ? "sgd" : "adam");
   RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
     ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
     RETURN_IF_ERROR(comm->BeginPass({}));
@@ -44,7 +44,7 @@ Read TrainAndTakeSnapshot(Mode mode, int servers) {
     std::unique_ptr<client::RemoteSnapshot> snapshot;
     if (worker.first()) {
       ASSIGN_OR_RETURN(snapshot, worker.BeginSnapshot(1));
-      if (mode != Mode::kSync) {
+      if (mode != base::Mode::kSync) {
         ASSIGN_OR_RETURN(read.end, ReadToy(worker.model()));  // nobody trains: the tables as they are in the snapshot
       }
     }
@@ -63,7 +63,7 @@ Read TrainAndTakeSnapshot(Mode mode, int servers) {
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(comm->EndPass());
     RETURN_IF_ERROR(worker.Barrier("trained"));
-    if (worker.first() && mode == Mode::kSync) {
+    if (worker.first() && mode == base::Mode::kSync) {
       ASSIGN_OR_RETURN(read.end, ReadToy(worker.model()));
     }
     return worker.Barrier("read");
@@ -74,7 +74,7 @@ Read TrainAndTakeSnapshot(Mode mode, int servers) {
 TEST(JobSnapshot, OfSyncIsTheModelOfItsStepAndTrainingGoesOnAsIfItHadNotBeen) {
   const ToyResult want = Accumulate(kBefore), end = Accumulate(kBefore + kAfter);
   for (const int servers : {1, 3}) {
-    const Read got = TrainAndTakeSnapshot(Mode::kSync, servers);
+    const Read got = TrainAndTakeSnapshot(base::Mode::kSync, servers);
     EXPECT_EQ(got.snapshot.rows, want.rows) << servers;
     EXPECT_EQ(got.snapshot.dense, want.dense) << servers;
     EXPECT_EQ(got.end.rows, end.rows) << servers;
@@ -83,7 +83,7 @@ TEST(JobSnapshot, OfSyncIsTheModelOfItsStepAndTrainingGoesOnAsIfItHadNotBeen) {
 }
 
 TEST(JobSnapshot, OfEveryModeIsTheTablesOfItsMoment) {
-  for (const Mode mode : {Mode::kAsync, Mode::kHalfAsync, Mode::kGeo}) {
+  for (const base::Mode mode : {base::Mode::kAsync, base::Mode::kHalfAsync, base::Mode::kGeo}) {
     const Read got = TrainAndTakeSnapshot(mode, 2);
     ASSERT_FALSE(got.end.rows.empty());
     EXPECT_EQ(got.snapshot.rows, got.end.rows) << Name(mode);

@@ -57,7 +57,7 @@ TEST(Observing, HeartbeatsBringProgressToTheFirstWorkerAndToEveryServer) {
 }
 
 // Pushes that worker 0 made in `mode` and whose staleness it was told, while somebody asks for the status all the time.
-uint64_t MeasuredPushes(Mode mode, uint64_t steps) {
+uint64_t MeasuredPushes(base::Mode mode, uint64_t steps) {
   ClusterOptions options;
   options.workers = 2;
   options.worker.mode = mode;
@@ -93,9 +93,9 @@ uint64_t MeasuredPushes(Mode mode, uint64_t steps) {
 }
 
 TEST(Observing, EveryPushOfAStepIsToldHowStaleItWas) {
-  EXPECT_EQ(MeasuredPushes(Mode::kAsync, 42), 42u);
-  EXPECT_EQ(MeasuredPushes(Mode::kHalfAsync, 42), 11u);  // ten groups of four, and two
-  EXPECT_EQ(MeasuredPushes(Mode::kSync, 42), 0u);        // nothing is stale
+  EXPECT_EQ(MeasuredPushes(base::Mode::kAsync, 42), 42u);
+  EXPECT_EQ(MeasuredPushes(base::Mode::kHalfAsync, 42), 11u);  // ten groups of four, and two
+  EXPECT_EQ(MeasuredPushes(base::Mode::kSync, 42), 0u);        // nothing is stale
 }
 
 }  // namespace

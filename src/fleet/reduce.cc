@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <type_traits>
 #include <vector>
 
 namespace regatta::fleet {
 namespace {
-
-template <typename Number>
-constexpr char kTag = 'd';
-template <>
-constexpr char kTag<int64_t> = 'i';
-
-const char* TypeName(char tag) { return tag == 'd' ? "floating-point numbers" : "integers"; }
 
 absl::Status Combine(double& into, double value, Reduce how) {
   if (how == Reduce::kSum || std::isnan(into) || std::isnan(value)) {
@@ -36,32 +29,44 @@ absl::Status Combine(int64_t& into, int64_t value, Reduce how) {
   return absl::OkStatus();
 }
 
-template <typename Number>
-absl::StatusOr<std::vector<Number>> Decode(const std::string& payload, size_t count) {
-  const char tag = payload.empty() ? kTag<Number> : payload.front();
-  const size_t found = payload.empty() ? 0 : (payload.size() - 1) / sizeof(Number);
-  if (tag != kTag<Number> || found != count)
-    return absl::InvalidArgumentError(
-        absl::StrCat("it brings ", found, " ", TypeName(tag), ", this worker ", count, " ", TypeName(kTag<Number>)));
-  std::vector<Number> numbers(count);
-  if (count > 0) std::memcpy(numbers.data(), payload.data() + 1, count * sizeof(Number));
-  return numbers;
+const char* TypeName(double) { return "floating-point numbers"; }
+const char* TypeName(int64_t) { return "integers"; }
+
+const auto& Of(const run::Numbers& message, double) { return message.doubles(); }
+const auto& Of(const run::Numbers& message, int64_t) { return message.integers(); }
+
+// Numbers of the other type than this worker's are its count where there are any.
+template <typename Number, typename Other>
+absl::StatusOr<std::vector<Number>> Take(const run::Numbers& message, size_t count) {
+  const auto& numbers = Of(message, Number());
+  const int others = Of(message, Other()).size();
+  if (others == 0 && static_cast<size_t>(numbers.size()) == count)
+    return std::vector<Number>(numbers.begin(), numbers.end());
+  return absl::InvalidArgumentError(absl::StrCat("it brings ", others > 0 ? others : numbers.size(), " ",
+                                                 others > 0 ? TypeName(Other()) : TypeName(Number()), ", this worker ",
+                                                 count, " ", TypeName(Number())));
 }
 
 }  // namespace
 
-template <typename Number>
-std::string EncodeNumbers(std::span<const Number> numbers) {
-  std::string bytes(1, kTag<Number>);
-  bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
-  return bytes;
+run::Numbers NumbersOf(std::span<const double> numbers) {
+  run::Numbers message;
+  message.mutable_doubles()->Add(numbers.begin(), numbers.end());
+  return message;
+}
+
+run::Numbers NumbersOf(std::span<const int64_t> numbers) {
+  run::Numbers message;
+  message.mutable_integers()->Add(numbers.begin(), numbers.end());
+  return message;
 }
 
 template <typename Number>
-absl::Status ReduceNumbers(const std::map<int, std::string>& payloads, Reduce how, std::span<Number> numbers) {
+absl::Status ReduceNumbers(const std::map<int, run::Numbers>& messages, Reduce how, std::span<Number> numbers) {
+  using Other = std::conditional_t<std::is_same_v<Number, double>, int64_t, double>;
   std::vector<Number> result;
-  for (const auto& [rank, payload] : payloads) {
-    auto theirs = Decode<Number>(payload, numbers.size());
+  for (const auto& [rank, message] : messages) {
+    auto theirs = Take<Number, Other>(message, numbers.size());
     if (!theirs.ok()) return base::Annotate(theirs.status(), absl::StrCat("worker ", rank));
     if (result.empty()) {
       result = *std::move(theirs);
@@ -73,9 +78,7 @@ absl::Status ReduceNumbers(const std::map<int, std::string>& payloads, Reduce ho
   return absl::OkStatus();
 }
 
-template std::string EncodeNumbers(std::span<const double>);
-template std::string EncodeNumbers(std::span<const int64_t>);
-template absl::Status ReduceNumbers(const std::map<int, std::string>&, Reduce, std::span<double>);
-template absl::Status ReduceNumbers(const std::map<int, std::string>&, Reduce, std::span<int64_t>);
+template absl::Status ReduceNumbers(const std::map<int, run::Numbers>&, Reduce, std::span<double>);
+template absl::Status ReduceNumbers(const std::map<int, run::Numbers>&, Reduce, std::span<int64_t>);
 
 }  // namespace regatta::fleet

@@ -20,26 +20,30 @@ constexpr uint64_t kReturnSteps = 120;
 // What rank's `steps` steps of pass 0 leave to do for `worker`.
 using Pass = std::function<absl::Status(comm::Communicator& comm, int rank, uint64_t step)>;
 
-absl::Status RunPass(WorkerNode& worker, const Pass& pass) {
+enum class Order { kAscending, kFirstStepLast };
+
+absl::Status RunPass(WorkerNode& worker, const Pass& pass, Order order = Order::kAscending) {
   ASSIGN_OR_RETURN(comm::Communicator* const comm, worker.StartCommunicator(0));
   const base::DataPosition done = worker.resume_point().position;
   base::PassKeys keys;
-  keys.first_batch = done.low;
-  keys.window = done.window;
+  keys.learnt = done;
   RETURN_IF_ERROR(comm->BeginPass(keys));
-  for (uint64_t step = 0; step < kReturnSteps; ++step)
+  for (uint64_t i = 0; i < kReturnSteps; ++i) {
+    const uint64_t step = order == Order::kAscending ? i : (i + 1) % kReturnSteps;
     if (!done.Contains(step)) RETURN_IF_ERROR(pass(*comm, worker.rank(), step));
+  }
   return comm->EndPass();
 }
 
 // Every rank is taken over `deaths` times, at moments that `seed` draws.
-ToyResult Disturb(const WorkerOptions& worker_options, const Pass& pass, int deaths, uint64_t seed) {
+ToyResult Disturb(const WorkerOptions& worker_options, const Pass& pass, int deaths, uint64_t seed,
+                  Order order = Order::kAscending) {
   constexpr int kServers = 2, kWorkers = 2;
   base::TestFolder folder;
   std::vector<std::unique_ptr<server::PsServer>> servers;
   WorkerOptions options = worker_options;
   options.workers = kWorkers;
-  options.on_loss = OnLoss::kAwait;
+  options.on_loss = base::LossPolicy::kAwait;
   options.wait_timeout = std::chrono::seconds(20);
   for (int i = 0; i < kServers; ++i) {
     server::ServerOptions serving;
@@ -60,7 +64,7 @@ ToyResult Disturb(const WorkerOptions& worker_options, const Pass& pass, int dea
     ASSIGN_OR_RETURN(std::unique_ptr<WorkerNode> worker, WorkerNode::Start(mine));
     for (int life = 0; life < deaths; ++life) {
       absl::Status end;
-      std::thread training([&] { end = RunPass(*worker, pass); });
+      std::thread training([&] { end = RunPass(*worker, pass, order); });
       std::this_thread::sleep_for(std::chrono::microseconds(rng.Below(60'000)));
       auto next = WorkerNode::Start(mine);
       training.join();
@@ -69,7 +73,7 @@ ToyResult Disturb(const WorkerOptions& worker_options, const Pass& pass, int dea
       EXPECT_TRUE((*next)->resume_point().returns());
       worker = *std::move(next);
     }
-    RETURN_IF_ERROR(RunPass(*worker, pass));
+    RETURN_IF_ERROR(RunPass(*worker, pass, order));
     RETURN_IF_ERROR(worker->Barrier("trained"));
     if (rank == 0) {
       ASSIGN_OR_RETURN(result, ReadToy(worker->model()));
@@ -113,7 +117,7 @@ absl::Status LedgerPass(comm::Communicator& comm, int rank, uint64_t step) {
 
 TEST(Return, SyncIsWhatItIsUndisturbedToTheBit) {
   WorkerOptions options;
-  options.mode = Mode::kSync;
+  options.mode = base::Mode::kSync;
   options.sparse_lanes = 2;
   options.tables = ToyTables("adam");
   const ToyResult want = Disturb(options, ToyPass, 0, 0);
@@ -127,7 +131,7 @@ TEST(Return, SyncIsWhatItIsUndisturbedToTheBit) {
 
 TEST(Return, AsyncPushesEveryBatchOnce) {
   WorkerOptions options;
-  options.mode = Mode::kAsync;
+  options.mode = base::Mode::kAsync;
   options.sparse_lanes = 2;
   options.tables = LedgerTables();
   for (uint64_t seed = 1; seed <= 3; ++seed) {
@@ -138,9 +142,24 @@ TEST(Return, AsyncPushesEveryBatchOnce) {
   }
 }
 
+// As if the thread that has the first batch were slower than all others: the window is as wide as the pass.
+TEST(Return, AsyncPushesEveryBatchOnceThroughAWideWindow) {
+  static_assert(kReturnSteps > 64 + 20);
+  WorkerOptions options;
+  options.mode = base::Mode::kAsync;
+  options.sparse_lanes = 2;
+  options.tables = LedgerTables();
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const ToyResult got = Disturb(options, LedgerPass, 6, seed, Order::kFirstStepLast);
+    EXPECT_EQ(got.rows.size(), 2 * kReturnSteps + 1);
+    for (const auto& [key, row] : got.rows)
+      EXPECT_EQ(row[0], key == kSharedKey ? 2.0f * kReturnSteps : 1.0f) << "key " << key << ", seed " << seed;
+  }
+}
+
 TEST(Return, HalfAsyncPushesEveryGroupOnce) {
   WorkerOptions options;
-  options.mode = Mode::kHalfAsync;
+  options.mode = base::Mode::kHalfAsync;
   options.half_async_merge = 4;
   options.tables = LedgerTables();
   const ToyResult want = Disturb(options, LedgerPass, 0, 0);
@@ -153,7 +172,7 @@ TEST(Return, WithoutALogTheServersRefuseIt) {
   WorkerOptions options;
   options.servers.push_back({server->endpoints(), {}});
   options.tables = ToyTables("adam");
-  options.on_loss = OnLoss::kAwait;
+  options.on_loss = base::LossPolicy::kAwait;
   const auto worker = WorkerNode::Start(options);
   EXPECT_EQ(worker.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(worker.status().message().find("--data_dir"), std::string::npos) << worker.status();
@@ -186,11 +205,11 @@ class KeptServers {
     waiting_.clear();
     return ends_;
   }
-  absl::StatusOr<std::unique_ptr<WorkerNode>> Join(Mode mode = Mode::kAsync) const {
+  absl::StatusOr<std::unique_ptr<WorkerNode>> Join(base::Mode mode = base::Mode::kAsync) const {
     WorkerOptions options;
     options.mode = mode;
     options.tables = LedgerTables();
-    options.on_loss = OnLoss::kAwait;
+    options.on_loss = base::LossPolicy::kAwait;
     options.wait_timeout = std::chrono::seconds(20);
     for (const auto& server : servers_) options.servers.push_back({server->endpoints(), {}});
     return WorkerNode::Start(options);
@@ -309,7 +328,7 @@ TEST(Return, GeoGoesOnAfterItsLastExchange) {
   const std::vector<std::string> data_dirs = {folder.path() + "/0", folder.path() + "/1"};
   {
     KeptServers servers(data_dirs);
-    auto worker = servers.Join(Mode::kGeo);
+    auto worker = servers.Join(base::Mode::kGeo);
     ASSERT_TRUE(worker.ok()) << worker.status();
     auto comm = (*worker)->StartCommunicator(0);
     ASSERT_TRUE(comm.ok()) << comm.status();
@@ -324,7 +343,7 @@ TEST(Return, GeoGoesOnAfterItsLastExchange) {
     for (const absl::Status& end : servers.Wait()) EXPECT_TRUE(absl::IsAborted(end)) << end;
   }
   KeptServers servers(data_dirs);
-  auto worker = servers.Join(Mode::kGeo);
+  auto worker = servers.Join(base::Mode::kGeo);
   ASSERT_TRUE(worker.ok()) << worker.status();
   EXPECT_TRUE((*worker)->resume_point().returns());
   EXPECT_EQ((*worker)->resume_point().position.low, 30u);

@@ -7,55 +7,13 @@
 
 #include "absl/strings/numbers.h"
 #include "base/incarnation.h"
-#include "comm/async.h"
-#include "comm/geo.h"
-#include "comm/half_async.h"
-#include "comm/sync.h"
+#include "comm/mode_table.h"
 
 namespace regatta::fleet {
 namespace {
 
 constexpr std::chrono::duration<double> kWaitTimeout{600};
 constexpr int kMostMerged = 4096;  // a push names its batches, where workers come back
-
-// As the wire has it.
-const char* Name(Ack ack) {
-  switch (ack) {
-    case Ack::kAuto:
-      return "";
-    case Ack::kMemory:
-      return "memory";
-    case Ack::kLogged:
-      return "logged";
-    case Ack::kSynced:
-      return "synced";
-  }
-  return "";
-}
-
-const char* Name(OnLoss on_loss) {
-  switch (on_loss) {
-    case OnLoss::kFail:
-      return "fail";
-    case OnLoss::kShrink:
-      return "shrink";
-    case OnLoss::kAwait:
-      return "await";
-  }
-  return "";
-}
-
-const char* Name(table::NanPolicy policy) {
-  switch (policy) {
-    case table::NanPolicy::kSkip:
-      return "skip";
-    case table::NanPolicy::kAbort:
-      return "abort";
-    case table::NanPolicy::kClip:
-      return "clip";
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -65,22 +23,8 @@ std::string WhereIs(int64_t pid) {
   return absl::StrCat(host, ", pid ", pid);
 }
 
-const char* Name(Mode mode) {
-  switch (mode) {
-    case Mode::kSync:
-      return "sync";
-    case Mode::kAsync:
-      return "async";
-    case Mode::kHalfAsync:
-      return "half_async";
-    case Mode::kGeo:
-      return "geo";
-  }
-  return "";
-}
-
 absl::StatusOr<std::unique_ptr<WorkerNode>> WorkerNode::Start(const WorkerOptions& options) {
-  if (options.on_loss == OnLoss::kAwait && options.half_async_merge > kMostMerged)
+  if (options.on_loss == base::LossPolicy::kAwait && options.half_async_merge > kMostMerged)
     return absl::InvalidArgumentError(absl::StrCat("workers that come back push at most ", kMostMerged,
                                                    " batches as one (half_async_merge: ", options.half_async_merge,
                                                    ")"));
@@ -89,16 +33,18 @@ absl::StatusOr<std::unique_ptr<WorkerNode>> WorkerNode::Start(const WorkerOption
   client.worker.set_rank(static_cast<uint32_t>(options.rank));
   client.worker.set_incarnation(base::NewIncarnation());
   client.worker.set_where(WhereIs(getpid()));
-  client.job.set_mode(Name(options.mode));
+  client.job.set_mode(base::Name(options.mode));
   client.job.set_workers(static_cast<uint32_t>(options.workers));
   client.job.set_sparse_lanes(static_cast<uint32_t>(options.sparse_lanes));
-  client.job.set_nan_policy(Name(options.nan_policy));
-  client.job.set_on_worker_loss(Name(options.on_loss));
-  if (options.on_loss == OnLoss::kAwait) client.job.set_worker_wait(static_cast<uint32_t>(options.worker_wait.count()));
-  client.job.set_ack(Name(options.ack));
+  client.job.set_nan_policy(table::Name(options.nan_policy));
+  client.job.set_on_worker_loss(base::Name(options.on_loss));
+  if (options.on_loss == base::LossPolicy::kAwait)
+    client.job.set_worker_wait(static_cast<uint32_t>(options.worker_wait.count()));
+  if (options.ack.has_value()) client.job.set_ack(base::Name(*options.ack));
   client.job.mutable_settings()->insert(options.settings.begin(), options.settings.end());
-  // A step of sync is a batch of every thread, so that workers with more of them have fewer steps.
-  if (options.mode == Mode::kSync) (*client.job.mutable_settings())["threads"] = absl::StrCat(options.threads);
+  // A worker with more threads would have fewer steps.
+  if (base::TraitsOf(options.mode).steps_together())
+    (*client.job.mutable_settings())["threads"] = absl::StrCat(options.threads);
   client.tables = options.tables;
   client.precision = options.short_rows ? ps::BFLOAT16 : ps::FLOAT32;
   const auto wait_timeout = options.wait_timeout.value_or(kWaitTimeout);
@@ -123,33 +69,20 @@ absl::StatusOr<comm::Communicator*> WorkerNode::StartCommunicator(uint64_t first
   std::optional<comm::Resumed> resumed;
   if (resume_point().returns())
     resumed = comm::Resumed{resume_point().position.pass, resume_point().step, resume_point().dense};
-  switch (options_.mode) {
-    case Mode::kSync:
-      communicator_ = std::make_unique<comm::Sync>(
-          *client_, [this](const std::string& name, uint64_t value) { return AgreeMax(name, value); }, options_.threads,
-          first_step, resumed);
-      break;
-    case Mode::kAsync:
-      communicator_ = std::make_unique<comm::Async>(*client_, options_.threads, options_.staleness, resumed);
-      break;
-    case Mode::kHalfAsync:
-      communicator_ = std::make_unique<comm::HalfAsync>(*client_, options_.threads, options_.half_async_merge,
-                                                        options_.staleness, resumed);
-      break;
-    case Mode::kGeo: {
-      if (resumed.has_value())
-        LOG(WARNING) << "worker " << rank() << " goes on in geo with the servers' values: what the process before it "
-                     << "had not exchanged is lost, and its rules' state begins anew";
-      ASSIGN_OR_RETURN(communicator_, comm::Geo::Create(*client_, options_.tables,
-                                                        {.threads = options_.threads,
-                                                         .workers = options_.workers,
-                                                         .interval = options_.geo_interval,
-                                                         .combine = options_.geo_combine,
-                                                         .nan_policy = options_.nan_policy}));
-      break;
-    }
-  }
-  LOG(INFO) << "Communicator start: " << Name(options_.mode) << ", worker " << rank() << " of " << workers();
+  const comm::CommunicatorOptions options{
+      .tables = options_.tables,
+      .threads = options_.threads,
+      .workers = options_.workers,
+      .first_step = first_step,
+      .staleness = options_.staleness,
+      .half_async_merge = options_.half_async_merge,
+      .geo_interval = options_.geo_interval,
+      .geo_combine = options_.geo_combine,
+      .nan_policy = options_.nan_policy,
+      .agree = [this](const std::string& name, uint64_t value) { return AgreeMax(name, value); },
+      .resumed = resumed};
+  ASSIGN_OR_RETURN(communicator_, comm::MakeCommunicator(options_.mode, *client_, options));
+  LOG(INFO) << "Communicator start: " << base::Name(options_.mode) << ", worker " << rank() << " of " << workers();
   return communicator_.get();
 }
 

@@ -62,7 +62,7 @@ class WorkerNode {
   absl::StatusOr<std::unique_ptr<client::RemoteSnapshot>> BeginSnapshot(uint64_t number) {
     return client::RemoteSnapshot::Begin(*client_, number);
   }
-  Mode mode() const { return options_.mode; }
+  const base::ModeTraits& mode() const { return base::TraitsOf(options_.mode); }
   int servers() const { return client_->servers(); }
   const std::string& endpoint(int server) const { return client_->endpoint(server); }
   const client::LaneTraffic& traffic(int server) const { return client_->traffic(server); }

@@ -73,7 +73,7 @@ absl::StatusOr<pid_t> Start(const ChildProgram& program) {
   const pid_t pid = fork();
   if (pid < 0) return base::ErrnoStatus("cannot start", program.argv[0]);
   if (pid == 0) Become(argv.data(), environment.data(), files.log, files.null, files.report[1], parent);
-  setpgid(pid, pid);  // here too: whoever comes first, the group exists when Start returns
+  setpgid(pid, pid);  // here too: whichever process is first, the group exists when Start returns
   close(files.report[1]);
   files.report[1] = -1;
   int error = 0;

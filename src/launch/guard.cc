@@ -20,7 +20,7 @@ constexpr pid_t kJobDone = 0;
   setsid();  // a Ctrl+C at the terminal is for the launcher
   prctl(PR_SET_NAME, "regatta-guard");
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) signal(number, SIG_IGN);
-  // Whoever waits for the launcher's output to end must not wait for this process.
+  // A reader that waits for the end of the launcher's output must not wait for this process.
   const int null = open("/dev/null", O_RDWR);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
   if (pipe > 3) close_range(3, static_cast<unsigned>(pipe) - 1, 0);

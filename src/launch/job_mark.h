@@ -1,7 +1,7 @@
 // A mark in the environment of every process of a job, its grandchildren included, by which whatever is left of the job
 // is found: also what has moved to another process group or session. Processes that hold credentials show their
 // environment to nobody (cluster/core_dumps.h): they are found by their process group.
-// Thread-safety: plain values; End signals processes and belongs to whoever owns the job.
+// Thread-safety: plain values; End signals processes and belongs to the owner of the job.
 #pragma once
 
 #include <sys/types.h>

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_replace.h"
 #include "base/command_line.h"
-#include "launch/command.h"
 
 namespace regatta::launch {
 namespace {
@@ -184,8 +183,7 @@ absl::Status TakePlaces(const Name& name, const Texts& texts, LaunchArgs& args) 
 }  // namespace
 
 bool LaunchArgs::workers_return() const {
-  return max_restarts > 0 && !data_dir.empty() && !command.empty() && Trains(command) &&
-         worker_loss.way == WorkerLoss::Way::kReturn;
+  return max_restarts > 0 && !data_dir.empty() && worker_loss.policy == base::LossPolicy::kAwait;
 }
 
 absl::StatusOr<LaunchArgs> ParseLaunchArgs(Flavour flavour, int argc, const char* const* argv) {

@@ -124,9 +124,9 @@ int Launch(Flavour flavour, int argc, const char* const* argv, const ReadWorkerL
   if (const absl::Status status = CheckLists(*args); !status.ok()) return Fail(flavour, status, kUsage);
   absl::StatusOr<std::vector<std::string>> command = CommandOf(*args, getenv);
   if (!command.ok()) return Fail(flavour, command.status(), kUsage);
-  args->worker_loss = Trains(args->command)
-                          ? read_loss(TrainWords(args->command))
-                          : WorkerLoss{WorkerLoss::Way::kEnd, "only workers of `train` and of a config.yaml are"};
+  // A program of the user's own says LossPolicy::kAwait if it can go on; otherwise the servers refuse its restarted
+  // worker.
+  if (Trains(args->command)) args->worker_loss = read_loss(TrainWords(args->command));
   if (args->by_lists()) return RunLists(flavour, *args, *std::move(command), getenv);
   return RunLocal(flavour, *args, *std::move(command));
 }

@@ -106,7 +106,7 @@ bool Supervisor::Restart(Child& child, int status) {
 
 bool Supervisor::DoneWithout(const Child& child, int status) const {
   return WIFSIGNALED(status) && child.planned.role == Role::kWorker && child.planned.index != 0 &&
-         options_.worker_loss.way == WorkerLoss::Way::kGoOn;
+         options_.worker_loss.policy == base::LossPolicy::kShrink;
 }
 
 std::string Supervisor::WhyNotAgain(const Child& child, int status) const {

@@ -6,9 +6,9 @@
 //   one fails                 it is named with the last lines of its log, the others are ended
 //   Ctrl+C, SIGTERM, SIGHUP   all are ended; a second signal kills them at once
 // Ending means SIGTERM to the workers' groups, and when those are gone (they may be saving what the servers hold) to
-// the servers'; whoever is still there after the grace time is killed. Nothing of the job is left when Run returns, and
-// if the launcher itself is killed, the kernel and the guard end the job. Thread-safety: belongs to one thread, and the
-// process has only that one. One at a time.
+// the servers'; a process that is still there after the grace time is killed. Nothing of the job is left when Run
+// returns, and if the launcher itself is killed, the kernel and the guard end the job. Thread-safety: belongs to one
+// thread, and the process has only that one. One at a time.
 #pragma once
 
 #include <chrono>

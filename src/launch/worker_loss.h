@@ -2,20 +2,17 @@
 // Thread-safety: plain values.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/job_policy.h"
+
 namespace regatta::launch {
 
 struct WorkerLoss {
-  enum class Way : uint8_t {
-    kReturn,  // it is started again while restarts are left
-    kGoOn,    // the others go on without it, but for worker 0
-    kEnd,     // the job ends
-  };
-  Way way = Way::kReturn;
+  // kAwait: it is started again while restarts are left. kShrink: the others go on without it, but for worker 0.
+  base::LossPolicy policy = base::LossPolicy::kAwait;
   std::string why;  // of the other two: "runner.on_worker_loss: shrink"
 };
 

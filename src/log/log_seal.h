@@ -1,5 +1,5 @@
 // Takes the files of a folder's logs away from a process that may still have them open.
-// Thread-safety: for one thread; nobody else opens the folder's logs meanwhile.
+// Thread-safety: for one thread; no other thread or process opens the folder's logs meanwhile.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ struct LogOptions {
   std::string folder;     // made where it is missing
   std::string name;       // in front of the names of its files: several logs may share a folder
   bool expected = false;  // it has been there: DATA_LOSS where nothing of it is
-  bool headless = false;  // its first records may have been dropped: whoever reads tells whether enough is there
+  bool headless = false;  // its first records may have been dropped: the reader knows whether the rest suffices
   uint64_t segment_bytes = 64 << 20;
   uint64_t boot = BootIdentity();
 };

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -84,7 +85,9 @@ TEST_P(PoolingTest, EqualsTheDefinition) {
       double want = 0;
       for (uint32_t p = s.offsets[b]; p < s.offsets[b + 1]; ++p) {
         const double scale =
-            (weighted ? s.values[p] : 1.0) / (pooling == Pooling::kMean ? static_cast<double>(count) : 1.0);
+            (weighted ? s.values[p] : 1.0) / (pooling == Pooling::kMean    ? static_cast<double>(count)
+                                              : pooling == Pooling::kSqrtN ? std::sqrt(static_cast<double>(count))
+                                                                           : 1.0);
         want += scale * rows[plan.row_of[p] * width + j];
         want_merged[plan.row_of[p] * width + j] += scale * grads[at];
       }
@@ -98,7 +101,8 @@ TEST_P(PoolingTest, EqualsTheDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(Widths, PoolingTest,
                          testing::Combine(testing::Values(1, 7, 9, 10, 16, 33), testing::Values(1, 4),
-                                          testing::Values(Pooling::kSum, Pooling::kMean), testing::Bool()));
+                                          testing::Values(Pooling::kSum, Pooling::kMean, Pooling::kSqrtN),
+                                          testing::Bool()));
 
 }  // namespace
 }  // namespace regatta::lookup

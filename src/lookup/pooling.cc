@@ -1,5 +1,6 @@
 #include "lookup/pooling.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "base/multiversion.h"
@@ -68,8 +69,9 @@ template <int kWidth>
         std::memset(to, 0, sizeof(float) * width);
         for (uint32_t p = begin; p < end; ++p) AddScaledRow<kWidth>(rows.row(row_of[p]), plan.values[p], width, to);
       }
-      if (pooling == Pooling::kMean && end - begin > 1) {
-        const float scale = 1.0f / static_cast<float>(end - begin);
+      if (pooling != Pooling::kSum && end - begin > 1) {
+        const auto n = static_cast<float>(end - begin);
+        const float scale = 1.0f / (pooling == Pooling::kMean ? n : std::sqrt(n));
         for (int j = 0; j < width; ++j) to[j] *= scale;
       }
     }
@@ -96,7 +98,8 @@ template <int kWidth>
         continue;
       }
       float scale = weighted ? plan.occurrence_value[o] : 1.0f;
-      if (pooling == Pooling::kMean) scale /= static_cast<float>(plan.offsets[bag + 1] - plan.offsets[bag]);
+      const auto n = static_cast<float>(plan.offsets[bag + 1] - plan.offsets[bag]);
+      if (pooling != Pooling::kSum) scale /= pooling == Pooling::kMean ? n : std::sqrt(n);
       AddScaledRow<kWidth>(from, scale, width, to);
     }
     if (kWidth != kAny) CopyRow<kWidth>(sum, width, out.row(u));

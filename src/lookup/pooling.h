@@ -18,11 +18,12 @@ struct BagMatrix {
   int slots = 0;
 };
 
-// Each bag of `out` = sum (or mean) over its ids of value × row. An empty bag is zeros.
+// `pooling` is not kNone (lookup/chosen_slots.h). Each bag of `out` = sum over its ids of value × row, divided as the
+// pooling says. An empty bag is zeros.
 void GatherPool(const KeyPlan& plan, Pooling pooling, base::RowsView<const float> rows, BagMatrix<float> out);
 
-// out.row(u) = sum over the occurrences of key u of value × the bag's gradient, bags ascending. For kMean each bag's
-// gradient is divided by its number of ids.
+// out.row(u) = sum over the occurrences of key u of value × the bag's gradient, bags ascending. Each
+// bag's gradient is divided as the bag was.
 void MergeGradients(const KeyPlan& plan, Pooling pooling, BagMatrix<const float> bags, base::RowsView<float> out);
 
 }  // namespace regatta::lookup

@@ -11,10 +11,13 @@
 namespace regatta::model {
 
 struct Input {
-  std::span<const torch::Tensor> embeddings;  // in order of ModelSpec::embeddings: [samples, width]
+  std::span<const torch::Tensor> embeddings;  // in order of ModelSpec::lookups: [samples, width]; kNone: [ids, dim]
   std::span<const torch::Tensor> dense;       // parameters, in order of ModelSpec::dense
   torch::Tensor features;                     // the batch's dense features: [samples, dense_dim]
   torch::Tensor labels;                       // [samples]
+  // Of each embedding without pooling, int64 [samples × slots + 1]: bag (sample, slot) is the embedding's rows
+  // [offsets[i], offsets[i + 1]), i = sample × slots + slot. Of the others not defined.
+  std::span<const torch::Tensor> offsets = {};
 };
 
 struct Output {

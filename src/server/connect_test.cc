@@ -25,7 +25,7 @@ class ConnectTest : public testing::Test {
     return {status.error_code(), status.error_message(), reply.wait()};
   }
   static ps::ConnectRequest Request(uint32_t rank) {
-    ps::ConnectRequest request = GoldenRequest(Mode::kAsync);
+    ps::ConnectRequest request = GoldenRequest(base::Mode::kAsync);
     request.mutable_worker()->set_rank(rank);
     request.mutable_worker()->set_incarnation(7 + rank);
     request.mutable_worker()->set_where("here");

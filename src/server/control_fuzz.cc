@@ -22,7 +22,7 @@ constexpr double kWait = 1e-3;           // seconds
 std::unique_ptr<server::PsService> NewService(bool with_job) {
   auto service = std::make_unique<server::PsService>(server::ServiceOptions(), nullptr);
   for (uint32_t rank = 0; with_job && rank < 2; ++rank) {
-    ps::ConnectRequest request = server::GoldenRequest(server::Mode::kAsync);
+    ps::ConnectRequest request = server::GoldenRequest(base::Mode::kAsync);
     request.mutable_job()->set_on_worker_loss("shrink");
     request.mutable_job()->set_ack("memory");
     request.mutable_worker()->set_rank(rank);

@@ -43,7 +43,8 @@ class GeoRoundsTest : public testing::Test {
   }
 
   static constexpr int kWorkers = 70;  // more than a word of bits
-  GeoRounds rounds_{kWorkers};
+  static constexpr size_t kBytes = 1 << 20;
+  GeoRounds rounds_{kWorkers, kBytes};
   std::map<base::Key, float> rows_;
 };
 
@@ -78,7 +79,7 @@ TEST_F(GeoRoundsTest, TheOrderOfRoundsDoesNotMatter) {
 }
 
 TEST_F(GeoRoundsTest, ARoundIsForgottenWhenAllHaveComeToALaterOne) {
-  GeoRounds rounds(2);
+  GeoRounds rounds(2, kBytes);
   std::map<base::Key, float> rows;
   const auto open = [&] {
     ps::OpenRounds saved;
@@ -113,6 +114,81 @@ TEST_F(GeoRoundsTest, WhatIsNotANumberIsNotCounted) {
   EXPECT_EQ(rows_[7], 1.0f);
 }
 
+// 3e38 twice is Inf as a mean: with it every later change would be lost.
+TEST_F(GeoRoundsTest, ASumThatIsTooLargeIsNotCounted) {
+  Bring(0, {0, 1, 1}, 7, 1.5e38f);
+  Bring(0, {0, 1, 1}, 7, 1.5e38f);
+  rows_[7] = 0;
+  Bring(1, {0, 2, 2}, 7, 1);
+  EXPECT_EQ(rows_[7], 1.0f);
+}
+
+TEST_F(GeoRoundsTest, ARefusedChangeIsNeitherLoggedNorCounted) {
+  const auto bring = [&](int rank, std::vector<std::pair<base::Key, float>> changes) {
+    StepPart part;
+    part.tables.resize(1);
+    part.tables[0].width = 1;
+    for (const auto& [key, change] : changes) {
+      part.tables[0].keys.push_back(key);
+      part.tables[0].rows.push_back(change);
+    }
+    int logged = 0;
+    const absl::Status status = rounds_.Combine(
+        rank, {0, 1, 1}, table::NanPolicy::kAbort, part,
+        [&] {
+          ++logged;
+          return absl::OkStatus();
+        },
+        [&] {
+          for (size_t i = 0; i < changes.size(); ++i) rows_[changes[i].first] += part.tables[0].rows[i];
+          return absl::OkStatus();
+        });
+    EXPECT_EQ(logged, status.ok() ? 1 : 0);
+    return status;
+  };
+  ASSERT_TRUE(bring(1, {{8, 1.5e38f}}).ok());
+  ps::OpenRounds before, after;
+  rounds_.Save(before);
+  EXPECT_EQ(bring(0, {{7, 1}, {8, -3.3e38f}}).code(), absl::StatusCode::kFailedPrecondition);
+  rounds_.Save(after);
+  EXPECT_EQ(after.SerializeAsString(), before.SerializeAsString());
+  ASSERT_TRUE(bring(1, {{7, 1}}).ok());
+  EXPECT_EQ(rows_[7], 1.0f) << "alone in its round";
+}
+
+TEST_F(GeoRoundsTest, APassFarFromTheOthersIsRefused) {
+  EXPECT_TRUE(rounds_.Check(1, uint64_t{1} << 47).ok()) << "the first may be of any pass";
+  Bring(0, {100, 1, 1}, 7, 1);
+  for (const uint64_t pass : {uint64_t{36}, uint64_t{100}, uint64_t{164}})
+    EXPECT_TRUE(rounds_.Check(1, pass).ok()) << pass;
+  for (const uint64_t pass : {uint64_t{0}, uint64_t{35}, uint64_t{165}, uint64_t{1} << 47, ~uint64_t{0}})
+    EXPECT_EQ(rounds_.Check(1, pass).code(), absl::StatusCode::kOutOfRange) << pass;
+}
+
+TEST_F(GeoRoundsTest, OpenRoundsTakeBoundedMemory) {
+  const auto rows = [&] {
+    ps::OpenRounds saved;
+    rounds_.Save(saved);
+    size_t count = 0;
+    for (const auto& round : saved.rounds())
+      for (const auto& table : round.tables()) count += static_cast<size_t>(table.keys_size());
+    return count;
+  };
+  const auto nothing = [] { return absl::OkStatus(); };
+  for (uint64_t round = 1; round < 20; ++round) {
+    StepPart part;
+    part.tables.resize(1);
+    part.tables[0].width = 1;
+    for (base::Key key = 0; key < 10'000; ++key) {
+      part.tables[0].keys.push_back(round * 10'000 + key);
+      part.tables[0].rows.push_back(1);
+    }
+    ASSERT_TRUE(rounds_.Combine(0, {0, round, round + 15}, table::NanPolicy::kSkip, part, nothing, nothing).ok());
+    EXPECT_LE(rows() * (sizeof(base::Key) + sizeof(float) + 2 * sizeof(uint64_t)), kBytes) << round;
+  }
+  EXPECT_GE(rows(), 10'000u) << "the present round is kept";
+}
+
 TEST_F(GeoRoundsTest, AServerThatComesBackCountsOn) {
   std::map<base::Key, float> rows;
   Bring(rounds_, rows, 0, {0, 1, 3}, 7, 3);
@@ -120,7 +196,7 @@ TEST_F(GeoRoundsTest, AServerThatComesBackCountsOn) {
   Bring(rounds_, rows, 65, {0, 2, 2}, 7, 5);
   ps::OpenRounds saved;
   rounds_.Save(saved);
-  GeoRounds back(kWorkers);
+  GeoRounds back(kWorkers, kBytes);
   ASSERT_EQ(back.Restore(saved), absl::OkStatus());
   std::map<base::Key, float> rows_back = rows;
   for (const auto& [rounds, to] : {std::pair{&rounds_, &rows}, {&back, &rows_back}}) {
@@ -132,7 +208,7 @@ TEST_F(GeoRoundsTest, AServerThatComesBackCountsOn) {
   EXPECT_NEAR(rows[8], 0.95, 1e-6);
   ps::OpenRounds damaged = saved;
   damaged.mutable_rounds(0)->mutable_tables(0)->add_means(1);
-  EXPECT_EQ(GeoRounds(kWorkers).Restore(damaged).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(GeoRounds(kWorkers, kBytes).Restore(damaged).code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(GeoRoundsTest, RequestsWithoutRoundsAreRefused) {

@@ -21,14 +21,8 @@ class GoldenTest : public testing::TestWithParam<std::string> {
   static std::string Expected(const std::string& name) { return base::ReadFile(Source() + "/" + name).value(); }
   std::string data_dir() const { return folder_ / "data_dir"; }
   LastingJob Open() const {
-    const ps::JobSpec job = GoldenRequest(ModeNamed(fs::path(GetParam()).filename())).job();
+    const ps::JobSpec job = GoldenRequest(base::ModeNamed(fs::path(GetParam()).filename().native()).value()).job();
     return OpenLastingJob(data_dir(), ParseJobSpec(job).value());
-  }
-  static Mode ModeNamed(const std::string& name) {
-    for (const Mode mode : {Mode::kSync, Mode::kAsync, Mode::kGeo})
-      if (name == Name(mode)) return mode;
-    ADD_FAILURE() << name;
-    return Mode::kAsync;
   }
   void ExpectGoesOn() const {
     const LastingJob opened = Open();

@@ -18,14 +18,14 @@ namespace {
 const std::string kFolder = REGATTA_TEST_DATA "/wire_v4/";
 
 // A job of two workers that holds nothing yet.
-std::unique_ptr<HostedJob> Begin(Mode mode) {
+std::unique_ptr<HostedJob> Begin(base::Mode mode) {
   auto job = HostedJob::Create(ParseJobSpec(GoldenRequest(mode).job()).value(), 0).value();
   for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(job->roster().Join(GoldenWorkers::Worker(rank)).ok());
   return job;
 }
 
 // A line a request: rank, lane, verb, the frame and the answer in hexadecimal.
-std::string Exchange(Mode mode) {
+std::string Exchange(base::Mode mode) {
   const auto job = Begin(mode);
   GoldenWorkers workers(*job, 1);
   std::string lines;
@@ -35,7 +35,7 @@ std::string Exchange(Mode mode) {
   });
   workers.Load();
   for (int rank = 0; rank < 2; ++rank) workers.Mark(ps::BEGIN, rank, 0, 0);
-  const bool geo = mode == Mode::kGeo;
+  const bool geo = mode == base::Mode::kGeo;
   for (uint64_t step = 0; step < 2; ++step)
     for (int rank = 0; rank < 2; ++rank) {
       workers.Push(rank, 0, step, step == 1 ? 2 : 1, GoldenWorkers::Whole::kYes, geo ? ps::ADD : ps::PUSH);
@@ -66,7 +66,7 @@ std::set<std::string> Numbers() {
   return lines;
 }
 
-class GoldenWireTest : public testing::TestWithParam<Mode> {
+class GoldenWireTest : public testing::TestWithParam<base::Mode> {
  protected:
   static std::string Recorded() {
     const std::string path = kFolder + Name(GetParam()) + ".txt";
@@ -91,7 +91,8 @@ TEST_P(GoldenWireTest, RecordedFramesAreAnsweredWithTheSameBytes) {
 
 TEST_P(GoldenWireTest, WorkersStillSendTheSameFrames) { EXPECT_EQ(Exchange(GetParam()), Recorded()); }
 
-INSTANTIATE_TEST_SUITE_P(Modes, GoldenWireTest, testing::Values(Mode::kAsync, Mode::kSync, Mode::kGeo),
+INSTANTIATE_TEST_SUITE_P(Modes, GoldenWireTest,
+                         testing::Values(base::Mode::kAsync, base::Mode::kSync, base::Mode::kGeo),
                          [](const auto& info) { return Name(info.param); });
 
 TEST(GoldenWire, NoFieldHasAnotherNumber) {

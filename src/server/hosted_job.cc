@@ -6,6 +6,7 @@
 
 #include "base/printable.h"
 #include "server/lane_session.h"
+#include "wire/lane_progress.h"
 
 namespace regatta::server {
 namespace {
@@ -66,7 +67,7 @@ absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec
 absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec, std::unique_ptr<TableShare> tables,
                                                              Journal* journal, const ps::ServerState& state) {
   std::unique_ptr<HostedJob> job(new HostedJob(spec, std::move(tables)));
-  if (spec.mode == Mode::kSync) {
+  if (spec.traits().staging == base::Staging::kSteps) {
     for (int lane = 0; lane < spec.lanes.lanes(); ++lane) {
       SyncStage::Capture capture;
       if (job->returns()) capture = [job = job.get()](const SyncStage::Sum& sum) { return job->Capture(sum); };
@@ -77,9 +78,12 @@ absl::StatusOr<std::unique_ptr<HostedJob>> HostedJob::Create(const JobSpec& spec
       for (const auto& stage : job->stages_) stage->CompleteSteps();
     });
   }
-  if (spec.mode == Mode::kGeo)
+  if (spec.traits().staging == base::Staging::kRounds) {
+    const size_t bytes =
+        GeoRounds::kBytesAWorker * static_cast<size_t>(spec.workers) / static_cast<size_t>(spec.lanes.lanes());
     for (int lane = 0; lane < spec.lanes.lanes(); ++lane)
-      job->rounds_.push_back(std::make_unique<GeoRounds>(spec.workers));
+      job->rounds_.push_back(std::make_unique<GeoRounds>(spec.workers, bytes));
+  }
   if (journal == nullptr) return job;
   RETURN_IF_ERROR(base::Annotate(job->Recover(*journal, state), journal->folder()));
   job->RecordIn(*journal);
@@ -129,7 +133,7 @@ absl::StatusOr<std::string> HostedJob::Admit(const Identity& worker) {
   return predecessor;
 }
 
-// Whoever holds a worker's lane finishes the request that it is at.
+// A thread that holds a worker's lane finishes its present request.
 void HostedJob::Fence(const Identity& worker) {
   for (int lane = 0; lane < spec_.lanes.lanes(); ++lane) {
     WorkerLane& place = worker_lane(worker.rank, lane);
@@ -188,7 +192,10 @@ ps::ServerState HostedJob::State() {
       taken.set_rank(static_cast<uint32_t>(rank));
       taken.set_incarnation(place.incarnation);
       taken.set_done(place.done);
-      if (returns()) ToWire(place.learnt, place.next_step, *taken.mutable_learnt());
+      if (returns()) {
+        wire::ToWire(place.learnt, *taken.mutable_learnt());
+        taken.mutable_learnt()->set_next_step(place.next_step);
+      }
     }
     if (SyncStage* const steps = stage(lane)) {
       const SyncStage::State staged = steps->state();
@@ -220,7 +227,7 @@ absl::Status HostedJob::Restore(const ps::ServerState& state) {
       WorkerLane& place = worker_lane(static_cast<int>(taken.rank()), lane);
       base::MutexLock lock(place.mu);
       place.Note(taken.incarnation(), taken.done());
-      place.learnt = {taken.learnt().pass(), taken.learnt().low(), taken.learnt().window()};
+      ASSIGN_OR_RETURN(place.learnt, wire::FromWire(taken.learnt()));
       place.next_step = taken.learnt().next_step();
     }
     if (GeoRounds* const open = rounds(lane)) RETURN_IF_ERROR(open->Restore(kept.rounds()));

@@ -29,8 +29,9 @@ class HostedJob {
  public:
   // `server` is this server's index among spec.lanes.servers.
   static absl::StatusOr<std::unique_ptr<HostedJob>> Create(const JobSpec& spec, int server);
-  // With tables that are there already. `journal`, which may be null, outlives the job: what it holds of an earlier
-  // life of the server, and `state` does not, is done again first, and from then on it is written to.
+  // Takes tables that are filled already. `journal`, which may be null, outlives the job. Requests that the journal
+  // holds from an earlier process of the server, and that `state` does not contain, are replayed first. From then on
+  // the job writes to the journal.
   static absl::StatusOr<std::unique_ptr<HostedJob>> Create(const JobSpec& spec, std::unique_ptr<TableShare> tables,
                                                            Journal* journal, const ps::ServerState& state);
 
@@ -41,7 +42,8 @@ class HostedJob {
   Rendezvous& rendezvous() { return rendezvous_; }
   Traffic& traffic() { return traffic_; }
   const Traffic& traffic() const { return traffic_; }
-  // Of keys pulled and pushed; whoever watches over the job calls Sample now and then, and ReleaseAbandonedSnapshot.
+  // Counts keys pulled and pushed. The thread that supervises the job calls Sample and ReleaseAbandonedSnapshot
+  // periodically.
   double keys_per_second() const { return keys_.PerSecond(); }
   void Sample() { keys_.Update(traffic_.keys_pulled.value() + traffic_.keys_pushed.value()); }
   void ReleaseAbandonedSnapshot() {
@@ -55,29 +57,30 @@ class HostedJob {
   // The virtual shards that this server has.
   wire::Range shards() const;
   const std::optional<LoadedFrom>& loaded() const { return tables_->loaded(); }
-  // Null unless the mode is sync.
+  // Null unless the mode stages steps (base/mode.h).
   SyncStage* stage(int lane) const { return stages_.empty() ? nullptr : stages_[static_cast<size_t>(lane)].get(); }
 
-  // Null unless the mode is geo.
+  // Null unless the mode stages rounds.
   GeoRounds* rounds(int lane) const { return rounds_.empty() ? nullptr : rounds_[static_cast<size_t>(lane)].get(); }
 
   bool durable() const { return journal_ != nullptr; }
-  // Whether a process may take the place of a worker that died, and go on where that one was.
-  bool returns() const { return spec_.loss_policy == LossPolicy::kAwait; }
-  // A worker joins: what another process of its rank still sends is refused from then on. Where that one ran, or "".
+  // Whether a new process may replace a worker that died, and continue where it was.
+  bool returns() const { return spec_.loss_policy == base::LossPolicy::kAwait; }
+  // A worker joins. From then on requests of an earlier process of its rank are refused. Returns where that process
+  // ran, or "".
   absl::StatusOr<std::string> Admit(const Identity& worker);
   WorkerLane& worker_lane(int rank, int lane) {
     return worker_lanes_[static_cast<size_t>(rank) * static_cast<size_t>(spec_.lanes.lanes()) +
                          static_cast<size_t>(lane)];
   }
-  // What pushes of the rank's process may hold here. A process that takes its place has another.
+  // The memory that pushes of the rank's process may hold here. Its successor gets a new one.
   std::shared_ptr<PushMemory> push_memory(int rank) const;
   // In bytes, of every worker.
   void LimitPushMemory(uint64_t bytes);
 
-  // Whoever changes tables passes it.
+  // A request enters it before it changes tables.
   WriteGate& gate() { return gate_; }
-  // Whoever begins a snapshot of the tables holds it until the snapshot has ended.
+  // Held from the begin of a snapshot of the tables to its end.
   SnapshotLock& snapshot_lock() { return snapshot_lock_; }
   // The snapshot that a checkpoint of the whole job reads.
   HostedSnapshot& snapshot() { return snapshot_; }
@@ -96,7 +99,7 @@ class HostedJob {
   ps::ServerState State();
   checkpoint::ModelTables tables() const { return tables_->view(); }
   const ServerPlace& place() const { return tables_->place(); }
-  // Nobody will come back to the job.
+  // The job is over for good: no worker will return to it.
   void End();
 
   // One update of the tables by the gradients of a step.
@@ -119,8 +122,8 @@ class HostedJob {
   Rendezvous rendezvous_;
   Traffic traffic_;
   metrics::Rate keys_;
-  std::vector<std::unique_ptr<SyncStage>> stages_;  // a lane each, in sync
-  std::vector<std::unique_ptr<GeoRounds>> rounds_;  // a lane each, in geo
+  std::vector<std::unique_ptr<SyncStage>> stages_;  // a lane each, if the mode stages steps
+  std::vector<std::unique_ptr<GeoRounds>> rounds_;  // a lane each, if the mode stages rounds
   std::vector<WorkerLane> worker_lanes_;            // [rank][lane]
   mutable base::Mutex push_memory_mu_;
   uint64_t push_memory_limit_ ABSL_GUARDED_BY(push_memory_mu_) = PushMemory::kDefaultLimit;

@@ -1,6 +1,6 @@
 // This server's part of a checkpoint of the whole job: its tables as of one moment, which the first worker reads while
-// training goes on. Nobody's snapshot is kept for ever: one that its reader has left, or has not asked for in a while,
-// is given up, because pushes wait for its reader in the end.
+// training goes on. A snapshot is dropped if its reader has left the job, or has sent no request for a while: pushes
+// would wait for that reader in the end.
 // Thread-safety: all methods are concurrent.
 #pragma once
 

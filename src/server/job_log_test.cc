@@ -26,7 +26,7 @@ Identity LogWorker(int rank, uint64_t incarnation = 7) { return {rank, incarnati
 JobSpec LogSpec(int workers) {
   JobSpec spec;
   spec.workers = workers;
-  spec.loss_policy = LossPolicy::kAwait;
+  spec.loss_policy = base::LossPolicy::kAwait;
   spec.tables.dense.rule.name = "sgd";
   spec.tables.dense.parameters = {{"w", {1}, {}}};
   return spec;

@@ -1,9 +1,9 @@
 #include "server/job_spec.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 
 #include "base/printable.h"
 #include "checkpoint/schema_json.h"
@@ -16,35 +16,23 @@ constexpr uint32_t kMaxWorkers = 65'536;
 constexpr uint32_t kMaxWorkerWait = 10'000'000;
 constexpr int kMaxSettings = 64;
 constexpr size_t kMaxNameBytes = 256, kMaxValueBytes = 4096, kMaxTablesBytes = 4 << 20;
+constexpr size_t kMaxTablesValues = 600'000;
 constexpr size_t kMaxTables = 4096, kMaxParameters = 65'536;
 constexpr uint64_t kMaxDenseElements = uint64_t{1} << 30;
 constexpr size_t kShownBytes = 80;  // of a value that is refused
-
-template <typename Value>
-struct Named {
-  std::string_view name;
-  Value value;
-};
-
-constexpr Named<Mode> kModes[] = {
-    {"sync", Mode::kSync}, {"async", Mode::kAsync}, {"half_async", Mode::kHalfAsync}, {"geo", Mode::kGeo}};
-constexpr Named<table::NanPolicy> kNanPolicies[] = {
-    {"skip", table::NanPolicy::kSkip}, {"abort", table::NanPolicy::kAbort}, {"clip", table::NanPolicy::kClip}};
-constexpr Named<LossPolicy> kLossPolicies[] = {
-    {"fail", LossPolicy::kFail}, {"shrink", LossPolicy::kShrink}, {"await", LossPolicy::kAwait}};
-constexpr Named<Ack> kAcks[] = {
-    {"", Ack::kDefault}, {"memory", Ack::kMemory}, {"logged", Ack::kLogged}, {"synced", Ack::kSynced}};
+constexpr size_t kMostForeignBytes = 64 << 10;
 
 std::string Shown(std::string_view text) {
   return absl::StrCat(base::Printable(text.substr(0, kShownBytes)), text.size() > kShownBytes ? "…" : "");
 }
 
-template <typename Value, size_t kCount>
-absl::StatusOr<Value> Find(const Named<Value> (&table)[kCount], const std::string& name, const char* field) {
+// The row of `table` that has the name.
+template <typename Row, size_t kCount>
+absl::StatusOr<Row> Find(const Row (&table)[kCount], const std::string& name, const char* field) {
   std::string names;
-  for (const Named<Value>& entry : table) {
-    if (entry.name == name) return entry.value;
-    absl::StrAppend(&names, names.empty() ? "" : ", ", base::View(entry.name));
+  for (const Row& row : table) {
+    if (row.name == name) return row;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", base::View(row.name));
   }
   return absl::InvalidArgumentError(absl::StrCat(field, ": '", Shown(name), "' is not one of ", names));
 }
@@ -105,60 +93,137 @@ absl::Status CheckTables(const table::ModelConfig& tables) {
 }
 
 absl::StatusOr<checkpoint::JsonTree> ParseTables(const ps::JobSpec& spec) {
-  absl::StatusOr<checkpoint::JsonTree> tables = checkpoint::ParseJson(spec.tables_json(), {.bytes = kMaxTablesBytes});
+  absl::StatusOr<checkpoint::JsonTree> tables =
+      checkpoint::ParseJson(spec.tables_json(), {.bytes = kMaxTablesBytes, .values = kMaxTablesValues});
   if (!tables.ok()) return absl::InvalidArgumentError(absl::StrCat("tables: ", tables.status().message()));
   return tables;
 }
 
-// The fields of a job as text, by their path, in an order that does not depend on how a worker wrote them.
-using Fields = std::vector<std::pair<std::string, std::string>>;
+// Collects "path: left here, right there", up to kMaxDifferences of them.
+class DifferenceList {
+ public:
+  bool full() const { return found_.size() >= kMaxDifferences; }
+  void Add(std::string_view path, std::string_view here, std::string_view there) {
+    if (!full()) found_.push_back(absl::StrCat(Shown(path), ": ", Shown(here), " here, ", Shown(there), " there"));
+  }
+  void Compare(std::string_view path, const std::string& here, const std::string& there) {
+    if (here != there) Add(path, absl::StrCat("\"", here, "\""), absl::StrCat("\"", there, "\""));
+  }
+  void Compare(std::string_view path, uint32_t here, uint32_t there) {
+    if (here != there) Add(path, absl::StrCat(here), absl::StrCat(there));
+  }
+  std::vector<std::string> Take() { return std::move(found_); }
 
-void AddFields(const checkpoint::JsonTree& tree, const std::string& path, Fields& out) {
+ private:
+  std::vector<std::string> found_;
+};
+
+constexpr std::string_view kNothing = "nothing";
+
+std::string TextOf(const checkpoint::JsonTree& leaf) {
+  return leaf.dump(-1, ' ', false, checkpoint::JsonTree::error_handler_t::replace);
+}
+
+// A path in a tree, which grows and shrinks with the walk. Its text is made once, not once a leaf: the keys of a
+// hostile tree are long.
+class TreePath {
+ public:
+  explicit TreePath(std::string root) : text_(std::move(root)) {}
+  const std::string& text() const { return text_; }
+  template <typename Part, typename Walk>
+  void Within(const Part& part, const Walk& walk) {
+    const size_t before = text_.size();
+    absl::StrAppend(&text_, ".", part);
+    walk();
+    text_.resize(before);
+  }
+
+ private:
+  std::string text_;
+};
+
+enum class Side : uint8_t { kHere, kThere };
+
+// Every leaf of a tree that only one side has.
+void AddLeaves(const checkpoint::JsonTree& tree, Side side, TreePath& path, DifferenceList& out) {
   if (!tree.is_structured() || tree.empty()) {
-    out.emplace_back(path, tree.dump(-1, ' ', false, checkpoint::JsonTree::error_handler_t::replace));
-  } else if (tree.is_object()) {
-    for (const auto& [key, value] : tree.items()) AddFields(value, absl::StrCat(path, ".", key), out);
-  } else {
-    for (size_t i = 0; i < tree.size(); ++i) AddFields(tree[i], absl::StrCat(path, ".", i), out);
+    const std::string text = TextOf(tree);
+    out.Add(path.text(), side == Side::kHere ? std::string_view(text) : kNothing,
+            side == Side::kHere ? kNothing : std::string_view(text));
+    return;
+  }
+  size_t index = 0;
+  for (auto item = tree.begin(); item != tree.end() && !out.full(); ++item, ++index) {
+    const auto walk = [&] { AddLeaves(*item, side, path, out); };
+    tree.is_object() ? path.Within(item.key(), walk) : path.Within(index, walk);
   }
 }
 
-enum class Tables : uint8_t { kSkip, kRead };
+void CompareTrees(const checkpoint::JsonTree& here, const checkpoint::JsonTree& there, TreePath& path,
+                  DifferenceList& out) {
+  if (here.is_object() && there.is_object() && !here.empty() && !there.empty()) {
+    for (auto item = here.begin(); item != here.end() && !out.full(); ++item) {
+      const auto other = there.find(item.key());
+      path.Within(item.key(), [&] {
+        other == there.end() ? AddLeaves(*item, Side::kHere, path, out) : CompareTrees(*item, *other, path, out);
+      });
+    }
+    for (auto item = there.begin(); item != there.end() && !out.full(); ++item)
+      if (!here.contains(item.key())) path.Within(item.key(), [&] { AddLeaves(*item, Side::kThere, path, out); });
+    return;
+  }
+  if (here.is_array() && there.is_array() && !here.empty() && !there.empty()) {
+    for (size_t i = 0; i < std::max(here.size(), there.size()) && !out.full(); ++i)
+      path.Within(i, [&] {
+        if (i >= there.size())
+          AddLeaves(here[i], Side::kHere, path, out);
+        else if (i >= here.size())
+          AddLeaves(there[i], Side::kThere, path, out);
+        else
+          CompareTrees(here[i], there[i], path, out);
+      });
+    return;
+  }
+  const bool leaves = (!here.is_structured() || here.empty()) && (!there.is_structured() || there.empty());
+  if (!leaves) {  // of two kinds
+    AddLeaves(here, Side::kHere, path, out);
+    AddLeaves(there, Side::kThere, path, out);
+  } else if (std::string left = TextOf(here), right = TextOf(there); left != right) {
+    out.Add(path.text(), left, right);
+  }
+}
 
-Fields FieldsOf(const ps::JobSpec& spec, Tables wanted) {
-  const auto quoted = [](const std::string& text) { return absl::StrCat("\"", text, "\""); };
-  Fields fields = {{"mode", quoted(spec.mode())},
-                   {"workers", absl::StrCat(spec.workers())},
-                   {"servers", absl::StrCat(spec.servers())},
-                   {"sparse_lanes", absl::StrCat(spec.sparse_lanes())},
-                   {"nan_policy", quoted(spec.nan_policy())},
-                   {"on_worker_loss", quoted(spec.on_worker_loss())},
-                   {"ack", quoted(spec.ack())},
-                   {"worker_wait", absl::StrCat(spec.worker_wait())}};
-  const size_t settings = fields.size();
-  for (const auto& [name, value] : spec.settings()) fields.emplace_back(name, quoted(value));
-  std::sort(fields.begin() + static_cast<ptrdiff_t>(settings), fields.end());
-  if (wanted == Tables::kSkip) return fields;
-  const absl::StatusOr<checkpoint::JsonTree> tables = ParseTables(spec);
-  AddFields(tables.ok() ? *tables : checkpoint::JsonTree(std::string(tables.status().message())), "tables", fields);
-  return fields;
+// Tables of the same job take about as many bytes. Those that take far more are not even parsed.
+void CompareTables(const ps::JobSpec& here, const ps::JobSpec& there, DifferenceList& out) {
+  if (here.tables_json() == there.tables_json()) return;  // as workers of one program send them
+  const size_t size = here.tables_json().size(), other = there.tables_json().size();
+  if (other > std::max(kMostForeignBytes, 2 * size)) {
+    out.Add("tables", absl::StrCat(size, " bytes"), absl::StrCat(other, " bytes"));
+    return;
+  }
+  const auto read = [](const ps::JobSpec& spec) {
+    const absl::StatusOr<checkpoint::JsonTree> tables = ParseTables(spec);
+    return tables.ok() ? *tables : checkpoint::JsonTree(std::string(tables.status().message()));
+  };
+  TreePath path("tables");
+  CompareTrees(read(here), read(there), path, out);
 }
 
 }  // namespace
 
-const char* Name(Mode mode) {
-  for (const auto& named : kModes)
-    if (named.value == mode) return named.name.data();
-  return "";
-}
-
 absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
   JobSpec job;
-  ASSIGN_OR_RETURN(job.mode, Find(kModes, spec.mode(), "mode"));
-  ASSIGN_OR_RETURN(job.nan_policy, Find(kNanPolicies, spec.nan_policy(), "nan_policy"));
-  ASSIGN_OR_RETURN(job.loss_policy, Find(kLossPolicies, spec.on_worker_loss(), "on_worker_loss"));
-  ASSIGN_OR_RETURN(job.ack, Find(kAcks, spec.ack(), "ack"));
-  if (job.loss_policy == LossPolicy::kAwait) {
+  ASSIGN_OR_RETURN(const base::ModeTraits mode, Find(base::kModes, spec.mode(), "mode"));
+  ASSIGN_OR_RETURN(const auto nan_policy, Find(table::kNanPolicies, spec.nan_policy(), "nan_policy"));
+  ASSIGN_OR_RETURN(const auto loss_policy, Find(base::kLossPolicies, spec.on_worker_loss(), "on_worker_loss"));
+  job.mode = mode.mode;
+  job.nan_policy = nan_policy.value;
+  job.loss_policy = loss_policy.value;
+  if (!spec.ack().empty()) {
+    ASSIGN_OR_RETURN(const auto ack, Find(base::kAcks, spec.ack(), "ack"));
+    job.ack = ack.value;
+  }
+  if (job.loss_policy == base::LossPolicy::kAwait) {
     RETURN_IF_ERROR(CheckCount(spec.worker_wait(), kMaxWorkerWait, "worker_wait"));
     job.worker_wait = std::chrono::seconds(spec.worker_wait());
   }
@@ -176,24 +241,40 @@ absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec) {
   return job;
 }
 
+absl::Status CheckSize(const ps::JobSpec& spec) {
+  for (const std::string* text : {&spec.mode(), &spec.nan_policy(), &spec.on_worker_loss(), &spec.ack()})
+    if (text->size() > kMaxNameBytes)
+      return absl::InvalidArgumentError(
+          absl::StrCat("the job names a policy of ", text->size(), " bytes; the limit is ", kMaxNameBytes));
+  if (spec.tables_json().size() > kMaxTablesBytes)
+    return absl::InvalidArgumentError(
+        absl::StrCat("tables: ", spec.tables_json().size(), " bytes of JSON; the limit is ", kMaxTablesBytes));
+  return CheckSettings(spec);
+}
+
 std::vector<std::string> Differences(const ps::JobSpec& here, const ps::JobSpec& there) {
-  // As workers of one program send them: then nothing need be parsed.
-  const Tables tables = here.tables_json() == there.tables_json() ? Tables::kSkip : Tables::kRead;
-  const Fields a = FieldsOf(here, tables), b = FieldsOf(there, tables);
-  const std::unordered_map<std::string, std::string> in_a(a.begin(), a.end()), in_b(b.begin(), b.end());
-  std::vector<std::string> differences;
-  const auto add = [&](const std::string& path, std::string_view left, std::string_view right) {
-    differences.push_back(absl::StrCat(Shown(path), ": ", Shown(left), " here, ", Shown(right), " there"));
-    return differences.size() < kMaxDifferences;
-  };
-  for (const auto& [path, value] : a) {
-    const auto other = in_b.find(path);
-    if (other != in_b.end() && other->second == value) continue;
-    if (!add(path, value, other == in_b.end() ? "nothing" : other->second)) return differences;
+  DifferenceList out;
+  out.Compare("mode", here.mode(), there.mode());
+  out.Compare("workers", here.workers(), there.workers());
+  out.Compare("servers", here.servers(), there.servers());
+  out.Compare("sparse_lanes", here.sparse_lanes(), there.sparse_lanes());
+  out.Compare("nan_policy", here.nan_policy(), there.nan_policy());
+  out.Compare("on_worker_loss", here.on_worker_loss(), there.on_worker_loss());
+  out.Compare("ack", here.ack(), there.ack());
+  out.Compare("worker_wait", here.worker_wait(), there.worker_wait());
+  const std::map<std::string, std::string> settings(here.settings().begin(), here.settings().end());
+  const std::map<std::string, std::string> others(there.settings().begin(), there.settings().end());
+  for (const auto& [name, value] : settings) {
+    const auto other = others.find(name);
+    if (other == others.end())
+      out.Add(name, absl::StrCat("\"", value, "\""), kNothing);
+    else
+      out.Compare(name, value, other->second);
   }
-  for (const auto& [path, value] : b)
-    if (!in_a.contains(path) && !add(path, "nothing", value)) return differences;
-  return differences;
+  for (const auto& [name, value] : others)
+    if (!settings.contains(name)) out.Add(name, kNothing, absl::StrCat("\"", value, "\""));
+  CompareTables(here, there, out);
+  return out.Take();
 }
 
 }  // namespace regatta::server

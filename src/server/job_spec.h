@@ -4,12 +4,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/job_policy.h"
+#include "base/mode.h"
 #include "base/status.h"
-#include "server/journal.h"
-#include "server/roster.h"
 #include "table/push_options.h"
 #include "table/table_config.h"
 #include "wire/lanes.h"
@@ -17,24 +18,28 @@
 
 namespace regatta::server {
 
-enum class Mode : uint8_t { kSync, kAsync, kHalfAsync, kGeo };
-const char* Name(Mode mode);
-
 struct JobSpec {
-  Mode mode = Mode::kAsync;
+  base::Mode mode = base::Mode::kAsync;
   int workers = 1;
   wire::LaneMap lanes;
   table::ModelConfig tables;
   table::NanPolicy nan_policy = table::NanPolicy::kSkip;
-  LossPolicy loss_policy = LossPolicy::kFail;
-  Ack ack = Ack::kDefault;
+  base::LossPolicy loss_policy = base::LossPolicy::kFail;
+  std::optional<base::Ack> ack;           // nothing: logged if the server has a data_dir, else memory
   std::chrono::seconds worker_wait{600};  // LossPolicy::kAwait
+
+  const base::ModeTraits& traits() const { return base::TraitsOf(mode); }
 };
 
 // INVALID_ARGUMENT names the field that cannot be.
 absl::StatusOr<JobSpec> ParseJobSpec(const ps::JobSpec& spec);
 
-// "tables.sparse.0.dim: 9 here, 16 there" for every field in which they differ; at most a dozen.
+// INVALID_ARGUMENT if a part of it is too long to be looked at. Cheap.
+absl::Status CheckSize(const ps::JobSpec& spec);
+
+// "tables.sparse.0.dim: 9 here, 16 there" for every field in which they differ; at most a dozen. `there` is a
+// stranger's, has passed CheckSize, and costs time and memory in proportion to its bytes; its tables are read only if
+// they are about as large as those here.
 std::vector<std::string> Differences(const ps::JobSpec& here, const ps::JobSpec& there);
 
 }  // namespace regatta::server

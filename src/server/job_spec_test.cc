@@ -43,7 +43,7 @@ std::string Problem(const ps::JobSpec& spec) {
 TEST(JobSpec, IsReadAsItWasWritten) {
   const auto job = ParseJobSpec(SomeJob());
   ASSERT_TRUE(job.ok()) << job.status();
-  EXPECT_EQ(job->mode, Mode::kSync);
+  EXPECT_EQ(job->mode, base::Mode::kSync);
   EXPECT_EQ(job->tables, SomeTables());
 }
 
@@ -130,10 +130,11 @@ TEST(JobSpec, DifferencesNameTheFields) {
   tables.sparse[0].dim = 16;
   tables.dense.parameters[0].shape = {3, 4, 1};
   there.set_tables_json(checkpoint::ToJson(tables).dump());
-  EXPECT_THAT(Differences(here, there),
-              ElementsAre("mode: \"sync\" here, \"async\" there", "runner.epochs: \"3\" here, \"4\" there",
-                          "tables.sparse.0.dim: 9 here, 16 there", "runner.seed: nothing here, \"1\" there",
-                          "tables.dense.parameters.0.shape.2: nothing here, 1 there"));
+  EXPECT_THAT(
+      Differences(here, there),
+      ElementsAre("mode: \"sync\" here, \"async\" there", "runner.epochs: \"3\" here, \"4\" there",
+                  "runner.seed: nothing here, \"1\" there", "tables.dense.parameters.0.shape.2: nothing here, 1 there",
+                  "tables.sparse.0.dim: 9 here, 16 there"));
   // The order in which a worker writes its fields is nothing that differs.
   there = here;
   there.set_tables_json(checkpoint::JsonTree::parse(here.tables_json()).dump());
@@ -156,6 +157,45 @@ TEST(JobSpec, LargeTablesAreComparedInNoTime) {
   EXPECT_EQ(Differences(here, SomeJob()).size(), 12u);
   EXPECT_THAT(Problem(here), HasSubstr("unknown field 'k0'"));
   EXPECT_TRUE(ParseJobSpec(SomeJob(SomeTables(4096))).ok());
+}
+
+// Written out, the paths of these leaves would take gigabytes.
+TEST(JobSpec, ALongKeyAboveManyLeavesIsComparedInNoTime) {
+  const auto tables = [](size_t key_bytes, int leaves) {
+    std::string text = absl::StrCat("{\"", std::string(key_bytes, 'k'), "\":[0");
+    for (int i = 1; i < leaves; ++i) text += ",0";
+    return text + "]}";
+  };
+  ps::JobSpec here = SomeJob(), there = SomeJob();
+  there.set_tables_json(tables(30'000, 15'000));  // as large as is read at all
+  EXPECT_EQ(Differences(here, there).size(), 12u);
+  here.set_tables_json(tables(200'000, 50'000));
+  there.set_tables_json(tables(200'000, 49'999));
+  EXPECT_FALSE(Differences(here, there).empty());
+}
+
+TEST(JobSpec, TablesThatAreMuchLargerThanOursAreNotRead) {
+  ps::JobSpec there = SomeJob();
+  there.set_tables_json(std::string(1 << 20, '['));
+  EXPECT_THAT(Differences(SomeJob(), there), ElementsAre(HasSubstr("1048576 bytes there")));
+}
+
+TEST(JobSpec, PartsThatAreTooLongAreNotLookedAt) {
+  EXPECT_TRUE(CheckSize(SomeJob()).ok());
+  ps::JobSpec long_mode = SomeJob(), many_settings = SomeJob(), long_tables = SomeJob();
+  long_mode.set_mode(std::string(1000, 'x'));
+  for (int i = 0; i < 1000; ++i) (*many_settings.mutable_settings())[absl::StrCat(i)] = "x";
+  long_tables.set_tables_json(std::string((4 << 20) + 1, ' '));
+  for (const ps::JobSpec& spec : {long_mode, many_settings, long_tables})
+    EXPECT_EQ(CheckSize(spec).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(JobSpec, TablesOfTooManyValuesAreRefused) {
+  std::string lists = "[[]";
+  for (int i = 0; i < 700'000; ++i) lists += ",[]";
+  ps::JobSpec job = SomeJob();
+  job.set_tables_json(lists + "]");
+  EXPECT_THAT(Problem(job), HasSubstr("too many values"));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ class JobStatusTest : public testing::Test {
     return reply;
   }
 
-  std::unique_ptr<HostedJob> job_ = SmallJob(Mode::kAsync, 2);
+  std::unique_ptr<HostedJob> job_ = SmallJob(base::Mode::kAsync, 2);
   const base::GroupedKeys keys_{{1, 2, 3, 4}};
   uint64_t id_ = 0;
 };

@@ -124,7 +124,7 @@ absl::StatusOr<uint64_t> Journal::Append(const ps::JournalEntry& entry) {
 absl::Status Journal::Write(const ps::JournalEntry& entry) {
   if (entry.has_job()) *begin_.mutable_job() = entry.job();  // the first of all, before there is anybody else to write
   ASSIGN_OR_RETURN(const uint64_t index, Append(entry));
-  if (ack_ == Ack::kSynced) RETURN_IF_ERROR(job_->Sync(index));
+  if (ack_ == base::Ack::kSynced) RETURN_IF_ERROR(job_->Sync(index));
   RETURN_IF_ERROR(base::Failpoint("journal.written"));
   return Held();
 }
@@ -163,7 +163,7 @@ absl::StatusOr<uint64_t> Journal::Log(int lane, const Identity& worker, const gr
   log::PushLog& log = *lanes_[static_cast<size_t>(lane)];
   ASSIGN_OR_RETURN(const uint64_t index, log.Append(parts));
   logged_.Add(request.Length());
-  if (ack_ == Ack::kSynced) RETURN_IF_ERROR(log.Sync(index));
+  if (ack_ == base::Ack::kSynced) RETURN_IF_ERROR(log.Sync(index));
   RETURN_IF_ERROR(Held());
   return index;
 }

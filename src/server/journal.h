@@ -1,5 +1,5 @@
-// What a server keeps on its disk, so that after a kill it comes back with all that it acknowledged: the job, who takes
-// part, the rounds of workers that are over, and every change of its tables, in a log a lane (docs/format/log.md).
+// What a server writes to its disk, so that after a kill it has all that it acknowledged: the job, its members, the
+// rounds of workers that are complete, and every change of its tables. Each lane has a log (docs/format/log.md).
 // Thread-safety: Write, Log, Drop, DropBeforeCompaction and the counters are concurrent; the rest comes before them.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/job_policy.h"
 #include "base/status.h"
 #include "log/push_log.h"
 #include "metrics/counter.h"
@@ -22,17 +23,10 @@
 
 namespace regatta::server {
 
-enum class Ack : uint8_t {
-  kDefault,  // kLogged where there is a journal
-  kMemory,   // a push is applied
-  kLogged,   // and written to the log: it survives the end of the process
-  kSynced,   // and on the disk: it survives a loss of power
-};
-
 class Journal {
  public:
-  // Takes `data_dir` (lease.h) and reads what was written of the job; a job that has ended before `since` (seconds
-  // since 1970) is forgotten. FAILED_PRECONDITION where another process has it.
+  // Takes `data_dir` (lease.h) and reads the entries of the job. A job that ended before `since` (seconds since 1970)
+  // is removed. FAILED_PRECONDITION if another process has the data_dir.
   static constexpr double kAlways = std::numeric_limits<double>::infinity();
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& data_dir, const LeaseOptions& lease = {},
                                                        double since = kAlways);
@@ -43,7 +37,7 @@ class Journal {
   absl::Status Held() const { return lease_->Check(); }
   // Whether the job has ended, and was not forgotten: there is nothing to serve.
   bool ended() const { return !entries_.empty() && entries_.back().ended(); }
-  // In their order, from the last compaction on; the first is the job. Empty: there is none.
+  // The entries in order, from the last compaction on. The first is the job. Empty if there is no job.
   const std::vector<ps::JournalEntry>& entries() const { return entries_; }
 
   // `fn` for every change that the lane's log holds after record `after`; afterwards Log may be called for it.
@@ -51,24 +45,24 @@ class Journal {
   absl::Status OpenLane(int lane, uint64_t after, const ChangeFn& fn);
   // So many have been opened: from now on one that is missing is damage.
   absl::Status KeepLanes(int lanes);
-  void SetAck(Ack ack) { ack_ = ack; }
+  void SetAck(base::Ack ack) { ack_ = ack; }
   // Of the lanes that are opened from then on.
   void SetSegmentBytes(uint64_t bytes) { segment_bytes_ = bytes; }
 
   // Afterwards the entry is written, and the data_dir was still this server's.
   absl::Status Write(const ps::JournalEntry& entry);
-  // Writes the job, and all that is known besides, as if it began now. Whoever calls sees to it that nothing else is
-  // written meanwhile. After an error, or a kill, what was written before still counts. The bytes that it took.
+  // Writes the job and `known`, as if the job began now. The caller makes sure that nothing else is written meanwhile.
+  // After an error or a kill the entries before it are still valid. Returns the bytes written.
   absl::StatusOr<uint64_t> CompactJobLog(std::span<const ps::JournalEntry> known);
   // Drops what was written before the compaction, when that is on the disk.
   absl::Status DropBeforeCompaction();
-  // Afterwards the request is as safe as the job asks for, and the data_dir was still this server's: who comes next
-  // finds it. The record's index.
+  // Afterwards the request is as safe as the job's ack demands, and the data_dir was still this server's: a successor
+  // will find the record. Returns the record's index.
   absl::StatusOr<uint64_t> Log(int lane, const Identity& worker, const grpc::ByteBuffer& request);
   uint64_t LastLogged(int lane) const { return lanes_[static_cast<size_t>(lane)]->last_index(); }
   // Records up to `index` are in checkpoints.
   absl::Status Drop(int lane, uint64_t index) { return lanes_[static_cast<size_t>(lane)]->DropThrough(index); }
-  // Nobody will come back to the job: what the lanes have logged, and its checkpoints, are given up.
+  // No worker will return to the job: the logs of its lanes and its checkpoints are removed.
   absl::Status End();
   uint64_t bytes() const;  // of all lanes
   uint64_t job_bytes() const { return job_->bytes(); }
@@ -80,7 +74,7 @@ class Journal {
   absl::StatusOr<uint64_t> Append(const ps::JournalEntry& entry);
 
   const std::unique_ptr<Lease> lease_;
-  Ack ack_ = Ack::kLogged;
+  base::Ack ack_ = base::Ack::kLogged;
   uint64_t segment_bytes_ = log::LogOptions().segment_bytes;
   std::unique_ptr<log::PushLog> job_;
   std::vector<std::unique_ptr<log::PushLog>> lanes_;

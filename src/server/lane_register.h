@@ -1,6 +1,6 @@
-// Which lanes of a server are open. One that was opened and does not say HELLO is closed after a while. There are so
-// many of these and no more: another one takes the place of the oldest of the connection that has most. A worker has so
-// many lanes and no more. Thread-safety: all methods are concurrent; an Opening belongs to the lane's thread.
+// The open lanes of a server. A lane that does not send HELLO is closed after a timeout. The number of such silent
+// lanes is limited: one more replaces the oldest silent lane of the connection that has most. The number of lanes of a
+// worker is limited too. Thread-safety: all methods are concurrent; an Opening belongs to the lane's thread.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ class LaneRegister {
     int rank_ = -1;  // counted under it
   };
 
-  // Ends the lanes that have been silent for too long. Whoever watches over the server calls it now and then.
+  // Ends the lanes that have been silent for too long. The thread that supervises the server calls it periodically.
   void CancelSilent();
   int open(int rank) const;
   size_t silent() const;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "wire/lane_progress.h"
 #include "wire/packing.h"
 
 namespace regatta::server {
@@ -210,10 +211,11 @@ LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame, WorkerLane&
       worker_lane.Note(worker_.incarnation, id);
       return Done(id);
     }
-    if (repeated_ == 0 && !worker_lane.Fits(header.pass(), batches))
+    if (!worker_lane.Fits(header.pass(), batches))
       return absl::InvalidArgumentError(absl::StrCat("batch ", batches.back(), " of pass ", header.pass(),
                                                      " is too far ahead of batch ", worker_lane.learnt.low));
   }
+  ASSIGN_OR_RETURN(const base::DataPosition begun, wire::FromWire(header.learnt()));
   logged_ = false;
   Reply reply = DispatchChange(frame);
   if (reply.ok() || logged_ || stream_ == worker_lane.stream) {
@@ -229,8 +231,7 @@ LaneSession::Reply LaneSession::ChangeOnce(wire::FrameReader& frame, WorkerLane&
   }
   worker_lane.Note(worker_.incarnation, id);
   if (!batches.empty()) worker_lane.Learn(header.pass(), batches, header.step());
-  if (header.verb() == ps::BEGIN && header.has_learnt())
-    worker_lane.Begin({header.learnt().pass(), header.learnt().low(), header.learnt().window()});
+  if (header.verb() == ps::BEGIN && header.has_learnt()) worker_lane.Begin(begun);
   return reply;
 }
 
@@ -447,7 +448,7 @@ absl::Status LaneSession::CheckFinite() {
 
 // Logs of protocol 3 have additions of other modes.
 absl::Status LaneSession::CheckAdds(const ps::FrameHeader& header) const {
-  if (job_.spec().mode == Mode::kGeo || repeated_ != 0) return absl::OkStatus();
+  if (job_.spec().traits().sends_differences() || repeated_ != 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(ps::Verb_Name(header.verb()), " belongs to geo, and this job is ", Name(job_.spec().mode)));
 }
@@ -463,6 +464,7 @@ absl::Status LaneSession::AddPart(const ps::FrameHeader& header, const GeoRounds
   ASSIGN_OR_RETURN(const GeoRounds::Span span, GeoRounds::SpanOf(header));
   GeoRounds* const rounds = job_.rounds(lane_);
   if (rounds == nullptr) return absl::FailedPreconditionError("the job has no rounds: it is not geo");
+  if (origin() == RequestOrigin::kWorker) RETURN_IF_ERROR(rounds->Check(worker_.rank, span.pass));
   return rounds->Combine(worker_.rank, span, job_.spec().nan_policy, push_.part(), log, apply);
 }
 
@@ -539,8 +541,10 @@ LaneSession::Reply LaneSession::Leave(wire::FrameReader& frame) {
   RETURN_IF_ERROR(frame.ExpectEnd());
   if (SyncStage* const stage = job_.stage(lane_))
     RETURN_IF_ERROR(stage->LeavePass(worker_.rank, header.pass(), ToStage()));
-  if (GeoRounds* const rounds = job_.rounds(lane_))
+  if (GeoRounds* const rounds = job_.rounds(lane_)) {
+    if (origin() == RequestOrigin::kWorker) RETURN_IF_ERROR(rounds->Check(worker_.rank, header.pass()));
     RETURN_IF_ERROR(rounds->Leave(worker_.rank, header.pass(), [this] { return Log().status(); }));
+  }
   return Done(header.id());
 }
 

@@ -14,10 +14,10 @@ namespace {
 
 using namespace regatta;
 
-constexpr std::array kModes = {server::Mode::kAsync, server::Mode::kSync, server::Mode::kGeo};
+constexpr std::array kModes = {base::Mode::kAsync, base::Mode::kSync, base::Mode::kGeo};
 constexpr int kWorkers = 2, kTables = 2, kSparseLanes = 2;
 
-std::unique_ptr<server::HostedJob> NewJob(server::Mode mode) {
+std::unique_ptr<server::HostedJob> NewJob(base::Mode mode) {
   auto job = server::SmallJob(mode, kWorkers, kTables, kSparseLanes);
   for (int rank = 1; rank < kWorkers; ++rank)
     CHECK(job->roster().Join({rank, server::kFirstWorker.incarnation, "here"}).ok());

@@ -113,7 +113,7 @@ TEST_F(LaneSessionTest, RefusesWhatDoesNotAddUp) {
 
 // What is written for a section is measured by the section: two of one table would share their keys.
 TEST_F(LaneSessionTest, RefusesATableThatComesTwice) {
-  job_ = SmallJob(Mode::kGeo, 1, 2);
+  job_ = SmallJob(base::Mode::kGeo, 1, 2);
   for (const ps::Verb verb : {ps::PULL, ps::PUSH, ps::ADD}) {
     const size_t floats = verb == ps::PULL ? 0 : kSmallDim;
     ps::FrameHeader twice = Sections(verb, 0, 1, kSmallDim);
@@ -141,7 +141,7 @@ TEST_F(LaneSessionTest, RefusesAPushWhoseFramesDescend) {
     writer.Append(body.data(), body.size());
     return writer.Finish();
   };
-  job_ = SmallJob(Mode::kSync);
+  job_ = SmallJob(base::Mode::kSync);
   LaneSession session(*job_, kFirstWorker, 0);
   const auto refusal = [&](grpc::ByteBuffer request) {
     grpc::ByteBuffer reply = session.Answer(request);
@@ -166,13 +166,13 @@ TEST_F(LaneSessionTest, AddsInGeoOnly) {
   EXPECT_EQ(codes(), std::pair(kPrecondition, kPrecondition));
   EXPECT_EQ(job_->rows(), 0u);
   EXPECT_EQ(job_->dense().Values()[0], before);
-  job_ = SmallJob(Mode::kGeo);
+  job_ = SmallJob(base::Mode::kGeo);
   EXPECT_EQ(codes(), std::pair(0, 0));
   EXPECT_EQ(job_->rows(), 4u);
 }
 
 TEST_F(LaneSessionTest, NumbersThatCannotBeAreRefused) {
-  job_ = SmallJob(Mode::kSync, 2);
+  job_ = SmallJob(base::Mode::kSync, 2);
   for (const ps::Verb verb : {ps::PUSH, ps::PULL, ps::BEGIN, ps::LEAVE}) {
     for (const uint64_t number : {uint64_t{1} << 48, uint64_t{1} << 63, ~uint64_t{0}}) {
       ps::FrameHeader step = Sections(verb, 0, 0, kSmallDim);
@@ -186,7 +186,7 @@ TEST_F(LaneSessionTest, NumbersThatCannotBeAreRefused) {
 }
 
 TEST_F(LaneSessionTest, AStepOfSyncWaitsForEverybodyWhateverItsPass) {
-  job_ = SmallJob(Mode::kSync, 2);
+  job_ = SmallJob(base::Mode::kSync, 2);
   ps::FrameHeader begin;
   begin.set_verb(ps::BEGIN);
   EXPECT_EQ(Ask(begin, "").code, 0);
@@ -214,7 +214,7 @@ TEST_F(LaneSessionTest, SamplesAreCounted) {
 }
 
 TEST_F(LaneSessionTest, RowsAreNotReplacedWhileAStepWaits) {
-  job_ = SmallJob(Mode::kSync, 2);
+  job_ = SmallJob(base::Mode::kSync, 2);
   EXPECT_EQ(Ask(Sections(ps::PUSH, 0, 4, kSmallDim), Bytes(keys_.keys(), 4 * kSmallDim)).code, 0);
   ps::FrameHeader clear;
   clear.set_verb(ps::CLEAR_LANE);

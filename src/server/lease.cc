@@ -89,6 +89,8 @@ Owner Parse(absl::string_view text) {
   return whole ? owner : Owner{};
 }
 
+constexpr uint64_t kMostTerms = uint64_t{1} << 48;
+
 // Nothing where there is none. `older` gets the folders of those before.
 absl::StatusOr<std::optional<uint64_t>> NewestTerm(const std::string& data_dir,
                                                    std::vector<std::string>* older = nullptr) {
@@ -98,7 +100,11 @@ absl::StatusOr<std::optional<uint64_t>> NewestTerm(const std::string& data_dir,
     const std::string name = entry.path().filename().string();
     absl::string_view number = name;
     uint64_t term = 0;
-    if (absl::ConsumePrefix(&number, kTerm) && absl::SimpleAtoi(number, &term)) found[term] = entry.path().string();
+    if (!absl::ConsumePrefix(&number, kTerm) || !absl::SimpleAtoi(number, &term)) continue;
+    if (term > kMostTerms)
+      return absl::FailedPreconditionError(absl::StrCat(
+          entry.path().string(), " is no folder of a server's: terms are counted up one by one; remove it"));
+    found[term] = entry.path().string();
   }
   if (error) return absl::UnavailableError(absl::StrCat("cannot list ", data_dir, ": ", error.message()));
   if (found.empty()) return std::nullopt;

@@ -1,9 +1,9 @@
-// The right to a data_dir, which one server has at a time: what it keeps there is in data_dir/term-N, and who comes
-// next renames that folder to term-(N+1). From this moment the paths of the one before lead nowhere, whatever it was
-// about to do; and what it has written until then, its successor reads. So a change counts where the folder was still
-// there after it was logged. The lease tells a successor when it may do so: the holder counts its renewals in
-// term-N/OWNER, and one that has not counted for longer than its lease has ended, or sleeps. Thread-safety: Check is
-// concurrent.
+// The right to a data_dir, which one server has at a time. The holder keeps its files in data_dir/term-N. Its successor
+// renames that folder to term-(N+1). From then on the paths of the predecessor do not exist, so it cannot write there;
+// what it wrote before, the successor reads. A change therefore counts only if the folder was still there after the
+// change was logged. The lease says when a successor may take over: the holder increments a counter in term-N/OWNER. If
+// the counter stands still for longer than the lease, the holder has ended or sleeps.
+// Thread-safety: Check is concurrent.
 #pragma once
 
 #include <sys/types.h>
@@ -26,9 +26,9 @@ struct LeaseOptions {
 
 class Lease {
  public:
-  // Makes the folder where it is missing. One whose holder has ended, on this machine or in order, is taken at once.
-  // Otherwise waits, and says so, until the holder has not counted for one and a half of its lease; FAILED_PRECONDITION
-  // names one that does count.
+  // Makes the folder if it is missing. Takes it at once if its holder has ended on this machine, or has given it back.
+  // Otherwise waits, with a log line, until the holder's counter has stood still for 1.5 times its lease.
+  // FAILED_PRECONDITION names a holder whose counter moves.
   static absl::StatusOr<std::unique_ptr<Lease>> Acquire(const std::string& data_dir, const LeaseOptions& options);
   // Gives it back.
   ~Lease();
@@ -39,8 +39,8 @@ class Lease {
   const std::string& folder() const { return folder_; }  // of this term
   uint64_t term() const { return term_; }
 
-  // OK: all that was written below folder() until now is what a successor finds. UNAVAILABLE for ever where there is
-  // one, naming it.
+  // OK: a successor will find all that was written below folder() until now. UNAVAILABLE, for good, if there is a
+  // successor, which it names.
   absl::Status Check();
 
  private:

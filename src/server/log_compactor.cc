@@ -123,8 +123,8 @@ size_t LogCompactor::ChainAt(size_t last) const {
   return last;
 }
 
-// The gate is closed. Which rows have changed is not known after a return, or where the tables were cleared; a base
-// that is not as it was written is none.
+// Call it while the gate is closed. After a restart or a Clear the set of changed rows is unknown, so the next save is
+// a full one. A base save that fails verification is ignored.
 absl::StatusOr<std::unique_ptr<checkpoint::ModelSnapshot>> LogCompactor::BeginSnapshot(
     checkpoint::SnapshotOptions& options) {
   if (!kept_.empty() && kept_.size() - ChainAt(kept_.size() - 1) < options_.chain) {
@@ -138,8 +138,8 @@ absl::StatusOr<std::unique_ptr<checkpoint::ModelSnapshot>> LogCompactor::BeginSn
   return checkpoint::ModelSnapshot::Begin(job_.tables(), options);
 }
 
-// The log first: an older checkpoint without its log is of no use, and a log that is longer than it must be is no harm.
-// What lies upon another goes before it.
+// Drops the log first: an older checkpoint without its log is useless, but a log that is too long does no harm. An
+// incremental checkpoint is removed before its base.
 absl::Status LogCompactor::Forget() {
   const size_t newest = ChainAt(kept_.size() - 1);
   if (newest == 0) return absl::OkStatus();

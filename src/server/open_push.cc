@@ -144,7 +144,8 @@ absl::Status OpenPush::ReadBlock(wire::FrameReader& frame, RequestOrigin origin)
   if (frame.body_left() != floats * wire::FloatBytes(precision))
     return absl::InvalidArgumentError(
         absl::StrCat(frame.body_left(), " bytes for a block of ", floats, " dense parameters"));
-  if (job_.spec().mode == Mode::kSync) RETURN_IF_ERROR(part_.held.Hold(memory_, floats * sizeof(float), origin));
+  if (job_.spec().traits().staging == base::Staging::kSteps)
+    RETURN_IF_ERROR(part_.held.Hold(memory_, floats * sizeof(float), origin));
   part_.pass = frame.header().pass();
   part_.step = frame.header().step();
   part_.samples = frame.header().samples();

@@ -14,6 +14,7 @@
 #include "server/local_saves.h"
 #include "wire/frame.h"
 #include "wire/frame_seal.h"
+#include "wire/lane_progress.h"
 #include "wire/transport.h"
 
 namespace regatta::server {
@@ -32,7 +33,9 @@ void TellProgress(HostedJob& job, int rank, ps::ConnectReply& reply) {
   for (int lane = 0; lane < job.spec().lanes.lanes(); ++lane) {
     WorkerLane& worker_lane = job.worker_lane(rank, lane);
     base::MutexLock lock(worker_lane.mu);
-    ToWire(worker_lane.learnt, worker_lane.next_step, *reply.add_lanes());
+    ps::LaneProgress& lane_progress = *reply.add_lanes();
+    wire::ToWire(worker_lane.learnt, lane_progress);
+    lane_progress.set_next_step(worker_lane.next_step);
   }
   for (const auto& [name, round] : job.rendezvous().over()) {
     ps::Meeting& met = *reply.add_met();
@@ -89,7 +92,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
     return absl::FailedPreconditionError(absl::StrCat("servers: the worker knows of ", spec.lanes.servers,
                                                       ", this server is one of ", options_.servers,
                                                       "; give all processes the same list of servers"));
-  if ((spec.ack == Ack::kLogged || spec.ack == Ack::kSynced) && journal_ == nullptr)
+  if ((spec.ack == base::Ack::kLogged || spec.ack == base::Ack::kSynced) && journal_ == nullptr)
     return absl::FailedPreconditionError(absl::StrCat("ack: the job asks for ", request.job().ack(),
                                                       ", and this server has nowhere to write a log: start it with "
                                                       "--data_dir (REGATTA_DATA_DIR)"));
@@ -98,8 +101,8 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
         absl::StrCat("server: there is no server ", request.server(), " of ", spec.lanes.servers));
   const ServerPlace place{static_cast<int>(request.server()), spec.lanes.servers};
   const uint64_t job_id = request.job_id() == 0 ? base::NewIncarnation() : request.job_id();
-  Journal* const journal = spec.ack == Ack::kMemory ? nullptr : journal_;
-  if (spec.loss_policy == LossPolicy::kAwait && journal == nullptr)
+  Journal* const journal = spec.ack == base::Ack::kMemory ? nullptr : journal_;
+  if (spec.loss_policy == base::LossPolicy::kAwait && journal == nullptr)
     return absl::FailedPreconditionError(
         "on_worker_loss: workers can come back (await) where servers log what they acknowledge: start this server with "
         "--data_dir (REGATTA_DATA_DIR), and with another runner.ack than memory");
@@ -118,7 +121,7 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
     ASSIGN_OR_RETURN(tables, TablesFor(spec.tables, place));
   }
   if (journal != nullptr) {
-    journal->SetAck(spec.ack);
+    journal->SetAck(spec.ack.value_or(base::Ack::kLogged));
     journal->SetSegmentBytes(LogCompactor::SegmentBytes(options_.compactor, spec.lanes.lanes()));
     if (journal->entries().empty()) {
       RETURN_IF_ERROR(LocalSaves(journal->folder()).RemoveAll());
@@ -134,10 +137,10 @@ absl::Status PsService::StartJob(const ps::ConnectRequest& request) {
   if (journal != nullptr) {
     ASSIGN_OR_RETURN(compactor_, LogCompactor::Start(*job_, *journal, options_.compactor));
   }
-  spec_ = request.job();
+  spec_ = std::make_shared<const ps::JobSpec>(request.job());
   job_id_ = job_id;
-  LOG(INFO) << "job: " << spec_.mode() << ", " << spec.workers << " workers, server " << request.server() << " of "
-            << spec_.servers() << ", " << spec.tables.sparse.size() << " sparse tables, " << job_->dense().size()
+  LOG(INFO) << "job: " << spec_->mode() << ", " << spec.workers << " workers, server " << request.server() << " of "
+            << spec_->servers() << ", " << spec.tables.sparse.size() << " sparse tables, " << job_->dense().size()
             << " dense parameters here, " << job_->rows() << " rows";
   return absl::OkStatus();
 }
@@ -147,7 +150,27 @@ absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request)
     return absl::FailedPreconditionError(absl::StrCat("protocol: the worker speaks version ", request.protocol(),
                                                       ", this server version ", wire::kProtocolVersion,
                                                       "; run the same Regatta everywhere"));
-  base::MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckSize(request.job()));
+  std::shared_ptr<const ps::JobSpec> here;
+  HostedJob* hosted = nullptr;
+  {
+    base::MutexLock lock(mu_);
+    ASSIGN_OR_RETURN(hosted, FindOrStartJob(request));
+    here = spec_;
+  }
+  // Without the lock: every verb needs it. One at a time: each takes memory.
+  base::MutexLock turn(compare_mu_);
+  std::vector<std::string> differences = Differences(*here, request.job());
+  if (static_cast<int>(request.server()) != hosted->server())
+    differences.push_back(absl::StrCat("server: index ", hosted->server(), " here, ", request.server(), " there"));
+  if (differences.empty()) return hosted;
+  return absl::FailedPreconditionError(absl::StrCat("worker ", request.worker().rank(),
+                                                    " does not fit the job that runs here (here = the first worker's, "
+                                                    "there = this worker's): ",
+                                                    absl::StrJoin(differences, "; ")));
+}
+
+absl::StatusOr<HostedJob*> PsService::FindOrStartJob(const ps::ConnectRequest& request) {
   if (job_ == nullptr) {
     if (request.begun())
       return absl::FailedPreconditionError(
@@ -164,14 +187,7 @@ absl::StatusOr<HostedJob*> PsService::JoinJob(const ps::ConnectRequest& request)
     return absl::FailedPreconditionError(
         "this server goes on with another job than server 0; start all servers on the data_dirs of one job, or all of "
         "them on empty ones");
-  std::vector<std::string> differences = Differences(spec_, request.job());
-  if (static_cast<int>(request.server()) != job_->server())
-    differences.push_back(absl::StrCat("server: index ", job_->server(), " here, ", request.server(), " there"));
-  if (differences.empty()) return job_.get();
-  return absl::FailedPreconditionError(absl::StrCat("worker ", request.worker().rank(),
-                                                    " does not fit the job that runs here (here = the first worker's, "
-                                                    "there = this worker's): ",
-                                                    absl::StrJoin(differences, "; ")));
+  return job_.get();
 }
 
 grpc::Status PsService::Connect(grpc::ServerContext* context, const ps::ConnectRequest* request,

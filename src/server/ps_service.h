@@ -67,6 +67,7 @@ class PsService final : public wire::RawService {
 
  private:
   absl::StatusOr<HostedJob*> JoinJob(const ps::ConnectRequest& request);
+  absl::StatusOr<HostedJob*> FindOrStartJob(const ps::ConnectRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status StartJob(const ps::ConnectRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::unique_ptr<TableShare>> TablesFor(const table::ModelConfig& configs, const ServerPlace& place)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -83,9 +84,10 @@ class PsService final : public wire::RawService {
   const uint64_t incarnation_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   mutable base::Mutex mu_;
-  ps::JobSpec spec_ ABSL_GUARDED_BY(mu_);                    // as the first worker brought it
-  uint64_t job_id_ ABSL_GUARDED_BY(mu_) = 0;                 // the same on all servers of the job
-  std::unique_ptr<TableShare> loaded_ ABSL_GUARDED_BY(mu_);  // until the job takes it
+  std::shared_ptr<const ps::JobSpec> spec_ ABSL_GUARDED_BY(mu_);  // as the first worker brought it; null without a job
+  base::Mutex compare_mu_;                                        // held by one Connect that is compared with spec_
+  uint64_t job_id_ ABSL_GUARDED_BY(mu_) = 0;                      // the same on all servers of the job
+  std::unique_ptr<TableShare> loaded_ ABSL_GUARDED_BY(mu_);       // until the job takes it
   std::unique_ptr<HostedJob> job_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<LogCompactor> compactor_ ABSL_GUARDED_BY(mu_);  // of a durable job
 };

@@ -1,7 +1,7 @@
 // The memory that pushes of one worker take on this server until they are applied: frames of pushes that are not whole,
-// and in sync the parts of steps that wait for other workers. Over all its lanes a worker may hold so much and no more.
-// Thread-safety: a PushMemory is concurrent; a HeldMemory belongs to whoever has the bytes.
-// Invariant: used() is the sum of what the HeldMemory of it hold.
+// and in sync the parts of steps that wait for other workers. The limit is for all lanes of a worker together.
+// Thread-safety: a PushMemory is concurrent; a HeldMemory belongs to the owner of the bytes.
+// Invariant: used() is the sum of the bytes of all its HeldMemory objects.
 #pragma once
 
 #include <atomic>

@@ -86,7 +86,7 @@ class HeldPushesTest : public testing::Test {
   uint64_t used() const { return job_->push_memory(0)->used(); }
 
   const Identity kSecond{1, 1, "here"};
-  std::unique_ptr<HostedJob> job_ = SmallJob(Mode::kSync, 2);
+  std::unique_ptr<HostedJob> job_ = SmallJob(base::Mode::kSync, 2);
   uint64_t id_ = 0;
 };
 
@@ -105,7 +105,7 @@ TEST_F(HeldPushesTest, StepsThatWaitCountUntilTheyAreApplied) {
 }
 
 TEST_F(HeldPushesTest, FramesOfAPushCountUntilItIsDroppedOrItsStreamEnds) {
-  job_ = SmallJob(Mode::kSync, 2, 1, 2);
+  job_ = SmallJob(base::Mode::kSync, 2, 1, 2);
   job_->LimitPushMemory(3 * kPushBytes);
   LaneSession other(*job_, kFirstWorker, 1);
   {

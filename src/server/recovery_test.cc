@@ -31,7 +31,7 @@ constexpr int kBlockLane = 1;
 
 Identity RecoveryWorker(int rank, uint64_t incarnation = 7) { return {rank, incarnation, "here"}; }
 
-JobSpec RecoverySpec(Mode mode, int workers) {
+JobSpec RecoverySpec(base::Mode mode, int workers) {
   JobSpec spec;
   spec.mode = mode;
   spec.workers = workers;
@@ -131,7 +131,7 @@ class RecoveredLife {
 class RecoveryTest : public testing::Test {
  protected:
   ~RecoveryTest() override { base::ArmFailpoints("").IgnoreError(); }
-  std::unique_ptr<RecoveredLife> Begin(Mode mode, int workers) {
+  std::unique_ptr<RecoveredLife> Begin(base::Mode mode, int workers) {
     spec_ = RecoverySpec(mode, workers);
     auto life = std::make_unique<RecoveredLife>(folder_.path(), spec_);
     for (int rank = 0; rank < workers; ++rank) EXPECT_TRUE(life->job().roster().Join(RecoveryWorker(rank)).ok());
@@ -144,7 +144,7 @@ class RecoveryTest : public testing::Test {
 };
 
 TEST_F(RecoveryTest, ComesBackWithEveryPushAndDoesNoneTwice) {
-  auto life = Begin(Mode::kAsync, 2);
+  auto life = Begin(base::Mode::kAsync, 2);
   for (uint64_t i = 1; i <= 20; ++i) {
     EXPECT_EQ(life->Push(static_cast<int>(i % 2), i, i, {{i % 5, 1.0f}, {100 + i, 0.5f}}), 0);
     EXPECT_EQ(life->PushDense(static_cast<int>(i % 2), i, i, 0.25f), 0);
@@ -162,7 +162,7 @@ TEST_F(RecoveryTest, ComesBackWithEveryPushAndDoesNoneTwice) {
 }
 
 TEST_F(RecoveryTest, AStepOfSyncIsAppliedWholeOrNotAtAll) {
-  auto life = Begin(Mode::kSync, 2);
+  auto life = Begin(base::Mode::kSync, 2);
   EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}), 0);
   EXPECT_EQ(life->Push(1, 1, 0, {{1, 2.0f}, {2, 1.0f}}), 0);
   const RecoveredLife::Rows one = life->rows();
@@ -179,7 +179,7 @@ TEST_F(RecoveryTest, AStepOfSyncIsAppliedWholeOrNotAtAll) {
 }
 
 TEST_F(RecoveryTest, APushOfSeveralFramesBeginsAnewWithItsFirst) {
-  auto life = Begin(Mode::kSync, 1);
+  auto life = Begin(base::Mode::kSync, 1);
   EXPECT_EQ(life->Push(0, 1, 0, {{1, 1.0f}}, 1, /*more=*/true), 0);
   life.reset();
   life = Again();
@@ -193,7 +193,7 @@ TEST_F(RecoveryTest, APushOfSeveralFramesBeginsAnewWithItsFirst) {
 }
 
 TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
-  for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
+  for (const base::Mode mode : {base::Mode::kAsync, base::Mode::kSync}) {
     base::TestFolder folder;
     const JobSpec spec = RecoverySpec(mode, 2);
     auto life = std::make_unique<RecoveredLife>(folder.path(), spec);
@@ -260,7 +260,7 @@ TEST_F(RecoveryTest, ACheckpointMakesTheLogShortAndChangesNothing) {
 }
 
 TEST_F(RecoveryTest, ChainsOfCheckpointsAreShortAndTwoAreKept) {
-  auto life = Begin(Mode::kAsync, 1);
+  auto life = Begin(base::Mode::kAsync, 1);
   life->journal().SetSegmentBytes(1000);
   CompactorOptions options;
   options.chain = 3;
@@ -293,7 +293,7 @@ TEST_F(RecoveryTest, ChainsOfCheckpointsAreShortAndTwoAreKept) {
 }
 
 TEST_F(RecoveryTest, ACheckpointOfTheJobDoesNotDisturbTheServersOwn) {
-  auto life = Begin(Mode::kAsync, 1);
+  auto life = Begin(base::Mode::kAsync, 1);
   auto compactor = LogCompactor::Start(life->job(), life->journal(), {}).value();
   for (uint64_t i = 1; i <= 8; ++i) {
     EXPECT_EQ(life->Push(0, 2 * i - 1, i, {{i, 1.0f}, {100, 1.0f}}), 0);
@@ -311,7 +311,7 @@ TEST_F(RecoveryTest, ACheckpointOfTheJobDoesNotDisturbTheServersOwn) {
 
 // Pushes go on while checkpoints are written; afterwards the disk has them all.
 TEST_F(RecoveryTest, ChangesGoOnWhileACheckpointIsWritten) {
-  auto life = Begin(Mode::kAsync, 4);
+  auto life = Begin(base::Mode::kAsync, 4);
   auto compactor = LogCompactor::Start(life->job(), life->journal(), {}).value();
   std::vector<std::thread> workers;
   for (int rank = 0; rank < 4; ++rank) {
@@ -346,7 +346,7 @@ TEST_F(RecoveryTest, ChangesGoOnWhileACheckpointIsWritten) {
 }
 
 TEST_F(RecoveryTest, ACheckpointThatFailsLeavesAllAsItWas) {
-  auto life = Begin(Mode::kAsync, 1);
+  auto life = Begin(base::Mode::kAsync, 1);
   auto compactor = LogCompactor::Start(life->job(), life->journal(), {}).value();
   EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
   ASSERT_EQ(compactor->Save(), absl::OkStatus());
@@ -365,7 +365,7 @@ TEST_F(RecoveryTest, ACheckpointThatFailsLeavesAllAsItWas) {
 }
 
 TEST_F(RecoveryTest, WhoTakesPartAndWhereTheyMetIsRemembered) {
-  auto life = Begin(Mode::kAsync, 2);
+  auto life = Begin(base::Mode::kAsync, 2);
   const auto never = [] { return false; };
   std::thread other(
       [&] { EXPECT_TRUE(life->job().rendezvous().AllGather(RecoveryWorker(1), "here", 0, "b", {}, never).ok()); });
@@ -384,7 +384,7 @@ TEST_F(RecoveryTest, WhoTakesPartAndWhereTheyMetIsRemembered) {
 }
 
 TEST_F(RecoveryTest, AJobThatHasEndedIsForgotten) {
-  auto life = Begin(Mode::kAsync, 1);
+  auto life = Begin(base::Mode::kAsync, 1);
   EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
   life->job().End();
   life.reset();
@@ -392,7 +392,7 @@ TEST_F(RecoveryTest, AJobThatHasEndedIsForgotten) {
 }
 
 TEST_F(RecoveryTest, TheFolderBelongsToOneServer) {
-  auto life = Begin(Mode::kAsync, 1);
+  auto life = Begin(base::Mode::kAsync, 1);
   const auto second = Journal::Open(folder_.path());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(folder_.path()));
@@ -402,7 +402,7 @@ TEST_F(RecoveryTest, TheFolderBelongsToOneServer) {
 TEST_F(RecoveryTest, ALaneOrAJobThatIsGoneIsNotTakenForANewOne) {
   for (const std::string gone : {"lane0", "lane1", "job"}) {
     base::TestFolder folder;
-    auto life = std::make_unique<RecoveredLife>(folder.path(), RecoverySpec(Mode::kAsync, 1));
+    auto life = std::make_unique<RecoveredLife>(folder.path(), RecoverySpec(base::Mode::kAsync, 1));
     EXPECT_TRUE(life->job().roster().Join(RecoveryWorker(0)).ok());
     EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
     const std::string term = life->journal().folder();
@@ -423,7 +423,7 @@ TEST_F(RecoveryTest, ALaneOrAJobThatIsGoneIsNotTakenForANewOne) {
 }
 
 TEST_F(RecoveryTest, ALogThatIsGoneIsNotTakenForAnEmptyOne) {
-  auto life = Begin(Mode::kAsync, 1);
+  auto life = Begin(base::Mode::kAsync, 1);
   EXPECT_EQ(life->Push(0, 1, 1, {{1, 1.0f}}), 0);
   ASSERT_EQ(LogCompactor::Start(life->job(), life->journal(), {}).value()->Save(), absl::OkStatus());
   const std::string term = life->journal().folder();

@@ -1,6 +1,6 @@
-// All-gather rounds: each worker brings bytes under a name and leaves, when all that are expected have come, with
-// everybody's. Barriers and reductions are made of it. A name may be used again: its rounds are counted, and a call may
-// be repeated.
+// All-gather rounds: each worker brings a payload under a name. When all expected workers have come, each gets the
+// payloads of all. Barriers and reductions are built on it. A name may be used again: its rounds are numbered, and a
+// call may be repeated.
 // Thread-safety: all methods are concurrent.
 #pragma once
 
@@ -36,8 +36,8 @@ class Rendezvous {
   // naming who is missing, after `timeout` (0 = none).
   // RESOURCE_EXHAUSTED, and nothing is brought, if the worker has too much here already. What a call brought that ends
   // without an answer is not kept, but for a failure.
-  // ABORTED with its words, for everybody, where somebody brings a failure. Such a round, and any that ends when
-  // somebody has given up where workers come back, is not remembered: when the job goes on, they try the round again.
+  // ABORTED for all workers, with the failure's message, if a worker brings a failure. Such a round is not remembered.
+  // Nor is a round that ends after a worker gave up, if workers come back: they repeat it when the job continues.
   // FAILED_PRECONDITION if another process has the worker's place (Forget), also for a call that waits already.
   absl::StatusOr<std::shared_ptr<const Payloads>> AllGather(const Identity& worker, const std::string& name,
                                                             uint64_t round, std::string payload,
@@ -56,7 +56,7 @@ class Rendezvous {
   // As a record tells; nothing new where it tells of a round that is known. Before the first AllGather only.
   void Restore(const std::string& name, uint64_t round, Payloads payloads);
   using RoundKey = std::pair<std::string, uint64_t>;
-  // The rounds that are over and still known: whoever comes to one of them gets its answer.
+  // The complete rounds that are still remembered: a worker that comes to one of them gets its result.
   std::vector<RoundKey> over() const;
   // `fn` with all of these, so that restored in this order they are known as they are now, while no other one ends.
   using Over = std::vector<std::pair<RoundKey, std::shared_ptr<const Payloads>>>;

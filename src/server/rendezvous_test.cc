@@ -19,7 +19,7 @@ bool Always() { return true; }
 
 // A rendezvous of two workers, who are both here.
 struct TwoWorkers {
-  explicit TwoWorkers(LossPolicy policy) : roster(2, policy) {
+  explicit TwoWorkers(base::LossPolicy policy) : roster(2, policy) {
     for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(roster.Join(Worker(rank)).ok());
   }
   // As when the process before was killed.
@@ -33,7 +33,7 @@ struct TwoWorkers {
 };
 
 // Worker 1 is lost while worker 0 waits: what worker 0 is told.
-absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> GatherWhileOneIsLost(LossPolicy policy) {
+absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> GatherWhileOneIsLost(base::LossPolicy policy) {
   TwoWorkers two(policy);
   std::thread loss([&] { two.roster.Lose(1, "no heartbeat"); });
   auto gathered = two.rendezvous.AllGather(Worker(0), "epoch", 0, "a", {}, Never);
@@ -43,11 +43,11 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> GatherWhileOneIsLost
 
 TEST(Rendezvous, WhereTheJobEndsWithAWorkerNoRoundCompletesWithoutIt) {
   for (int i = 0; i < 200; ++i)
-    ASSERT_EQ(GatherWhileOneIsLost(LossPolicy::kFail).status().code(), absl::StatusCode::kAborted) << i;
+    ASSERT_EQ(GatherWhileOneIsLost(base::LossPolicy::kFail).status().code(), absl::StatusCode::kAborted) << i;
 }
 
 TEST(Rendezvous, WhereTheOthersGoOnRoundsCompleteWithoutIt) {
-  const auto gathered = GatherWhileOneIsLost(LossPolicy::kShrink);
+  const auto gathered = GatherWhileOneIsLost(base::LossPolicy::kShrink);
   ASSERT_TRUE(gathered.ok()) << gathered.status();
   EXPECT_EQ(**gathered, (Rendezvous::Payloads{{0, "a"}}));
 }
@@ -94,7 +94,7 @@ class WaitingCall {
 
 // What a process brought that died, and whose place was taken, is not taken for what its successor will bring.
 TEST(Rendezvous, WhoeverTakesAPlaceBringsItsOwn) {
-  TwoWorkers two(LossPolicy::kAwait);
+  TwoWorkers two(base::LossPolicy::kAwait);
   WaitingCall old(two.rendezvous, Worker(1), "pushed", "old");
   two.Replace(Worker(1, 8));
   WaitingCall first(two.rendezvous, Worker(0), "pushed", "a");
@@ -106,7 +106,7 @@ TEST(Rendezvous, WhoeverTakesAPlaceBringsItsOwn) {
 
 // Otherwise whoever waits for the old process to end, before its successor goes on, waits for ever.
 TEST(Rendezvous, ACallOfAProcessWhosePlaceWasTakenEnds) {
-  TwoWorkers two(LossPolicy::kAwait);
+  TwoWorkers two(base::LossPolicy::kAwait);
   WaitingCall old(two.rendezvous, Worker(1), "pushed", "old");
   two.Replace(Worker(1, 8));
   ASSERT_TRUE(old.Ends());
@@ -115,7 +115,7 @@ TEST(Rendezvous, ACallOfAProcessWhosePlaceWasTakenEnds) {
 
 // It was let in by the roster a moment before its place was taken.
 TEST(Rendezvous, ACallThatComesAfterItsPlaceWasTakenIsRefused) {
-  TwoWorkers two(LossPolicy::kAwait);
+  TwoWorkers two(base::LossPolicy::kAwait);
   two.Replace(Worker(1, 8));
   EXPECT_TRUE(absl::IsFailedPrecondition(two.rendezvous.AllGather(Worker(1), "pushed", 0, "old", {}, Always).status()));
   WaitingCall first(two.rendezvous, Worker(0), "pushed", "a");
@@ -124,7 +124,7 @@ TEST(Rendezvous, ACallThatComesAfterItsPlaceWasTakenIsRefused) {
 
 // A Connect that was sent twice is served twice, the second time perhaps when the worker waits here already.
 TEST(Rendezvous, AProcessThatIsAdmittedTwiceKeepsWhatItBrought) {
-  TwoWorkers two(LossPolicy::kAwait);
+  TwoWorkers two(base::LossPolicy::kAwait);
   two.Replace(Worker(1, 8));
   WaitingCall waiting(two.rendezvous, Worker(1, 8), "pushed", "new");
   EXPECT_TRUE(two.roster.Join(Worker(1, 8)).ok());
@@ -137,7 +137,7 @@ TEST(Rendezvous, AProcessThatIsAdmittedTwiceKeepsWhatItBrought) {
 
 // A name that is used again and again does not push out what else has to be known.
 TEST(Rendezvous, OfOneNameTheLastRoundsAreKept) {
-  Roster roster(1, LossPolicy::kAwait);
+  Roster roster(1, base::LossPolicy::kAwait);
   Rendezvous rendezvous(roster);
   EXPECT_TRUE(roster.Join(Worker(0)).ok());
   for (int i = 0; i < 100; ++i)
@@ -160,7 +160,7 @@ std::string BroughtBy(TwoWorkers& two, const std::string& name, int rank) {
 }
 
 TEST(Rendezvous, WhatACallBroughtThatEndsWithoutAnAnswerIsNotKept) {
-  TwoWorkers two(LossPolicy::kFail);
+  TwoWorkers two(base::LossPolicy::kFail);
   const std::string large(Rendezvous::kMostBytes, 'x');
   for (int i = 0; i < 3; ++i) {  // more than a worker may have here
     const std::string name = absl::StrCat("never ", i);
@@ -173,7 +173,7 @@ TEST(Rendezvous, WhatACallBroughtThatEndsWithoutAnAnswerIsNotKept) {
 }
 
 TEST(Rendezvous, AWorkerHasSoManyBytesHereAndNoMore) {
-  TwoWorkers two(LossPolicy::kFail);
+  TwoWorkers two(base::LossPolicy::kFail);
   std::atomic<bool> there{false}, over{false};
   std::thread waiting([&] {
     const auto cancelled = [&] {
@@ -197,7 +197,7 @@ TEST(Rendezvous, AWorkerHasSoManyBytesHereAndNoMore) {
 }
 
 TEST(Rendezvous, AWorkerHasSoManyCallsWaitingAndNoMore) {
-  TwoWorkers two(LossPolicy::kFail);
+  TwoWorkers two(base::LossPolicy::kFail);
   std::atomic<bool> over{false};
   std::atomic<size_t> refused{0};
   std::vector<std::thread> calls;
@@ -213,7 +213,7 @@ TEST(Rendezvous, AWorkerHasSoManyCallsWaitingAndNoMore) {
 }
 
 TEST(Rendezvous, OfTheRoundsThatAreOverSoManyBytesAreKept) {
-  Roster roster(1, LossPolicy::kAwait);
+  Roster roster(1, base::LossPolicy::kAwait);
   Rendezvous rendezvous(roster);
   EXPECT_TRUE(roster.Join(Worker(0)).ok());
   const size_t bytes = size_t{4} << 20;
@@ -225,7 +225,7 @@ TEST(Rendezvous, OfTheRoundsThatAreOverSoManyBytesAreKept) {
 }
 
 TEST(Rendezvous, TheLastRoundsAreKeptWhateverTheirSize) {
-  TwoWorkers two(LossPolicy::kAwait);
+  TwoWorkers two(base::LossPolicy::kAwait);
   const std::string large(Rendezvous::kMostBytes, 'x');
   for (const char* name : {"a", "b", "c"}) {
     std::thread other([&] { EXPECT_TRUE(two.rendezvous.AllGather(Worker(1), name, 0, large, {}, Never).ok()); });
@@ -263,7 +263,7 @@ TEST(WorkerWait, NamesThoseWhoHaveNotComeAndEndsWithTheLast) {
             "waiting 31 s for worker 0 (not here yet), worker 1 (not here yet); one that has ended says why in its own "
             "log");
   EXPECT_NE(after(40, nullptr).find("worker 15 (not here yet) and 24 more;"), std::string::npos);
-  Roster roster(2, LossPolicy::kFail);
+  Roster roster(2, base::LossPolicy::kFail);
   ASSERT_TRUE(roster.Join(Worker(0)).ok());
   EXPECT_EQ(after(2, &roster), "waiting 31 s for worker 1 (not here yet); one that has ended says why in its own log");
   ASSERT_TRUE(roster.Join(Worker(1)).ok());
@@ -272,7 +272,7 @@ TEST(WorkerWait, NamesThoseWhoHaveNotComeAndEndsWithTheLast) {
 
 // So that a job whose save failed does not fail with the same words for ever.
 TEST(Rendezvous, AFailureIsHeardByAllAndNotRemembered) {
-  for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kFail}) {
+  for (const base::LossPolicy policy : {base::LossPolicy::kAwait, base::LossPolicy::kFail}) {
     TwoWorkers two(policy);
     Rendezvous& rendezvous = two.rendezvous;
     int recorded = 0;
@@ -297,7 +297,7 @@ TEST(Rendezvous, AFailureIsHeardByAllAndNotRemembered) {
 
 // The disk was full when it wrote; there is room when its successor does.
 TEST(Rendezvous, AFailureGoesWithTheProcessThatBroughtIt) {
-  TwoWorkers two(LossPolicy::kAwait);
+  TwoWorkers two(base::LossPolicy::kAwait);
   Rendezvous& rendezvous = two.rendezvous;
   const auto killed = rendezvous.AllGather(
       Worker(0), "saved", 0, "full", {}, [] { return true; }, Outcome::kFailure);
@@ -309,13 +309,13 @@ TEST(Rendezvous, AFailureGoesWithTheProcessThatBroughtIt) {
 }
 
 TEST(Rendezvous, OneThatGaveUpIsWaitedForWhereItComesBack) {
-  for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kShrink}) {
+  for (const base::LossPolicy policy : {base::LossPolicy::kAwait, base::LossPolicy::kShrink}) {
     TwoWorkers two(policy);
     two.roster.Leave(Worker(0), Farewell::kGaveUp);
     const auto gathered = two.rendezvous.AllGather(Worker(1), "saved", 0, "", std::chrono::milliseconds(50), Never);
     EXPECT_EQ(gathered.status().code(),
-              policy == LossPolicy::kAwait ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kOk);
-    EXPECT_EQ(two.rendezvous.over().empty(), policy == LossPolicy::kAwait);
+              policy == base::LossPolicy::kAwait ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kOk);
+    EXPECT_EQ(two.rendezvous.over().empty(), policy == base::LossPolicy::kAwait);
   }
 }
 

@@ -21,7 +21,8 @@ using Whole = GoldenWorkers::Whole;
 // A server with two lanes, and the same one after a kill at this moment.
 class ReplayTest : public testing::Test {
  protected:
-  void Start(Mode mode, LossPolicy policy = LossPolicy::kAwait, table::NanPolicy nan_policy = table::NanPolicy::kSkip) {
+  void Start(base::Mode mode, base::LossPolicy policy = base::LossPolicy::kAwait,
+             table::NanPolicy nan_policy = table::NanPolicy::kSkip) {
     spec_ = ParseJobSpec(GoldenRequest(mode).job()).value();
     spec_.loss_policy = policy;
     spec_.nan_policy = nan_policy;
@@ -82,7 +83,7 @@ class ReplayTest : public testing::Test {
 };
 
 TEST_F(ReplayTest, ALoadInTheMiddleOfAJobIsNotUndone) {
-  for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
+  for (const base::Mode mode : {base::Mode::kAsync, base::Mode::kSync}) {
     SCOPED_TRACE(Name(mode));
     Start(mode);
     for (uint64_t step = 0; step < 3; ++step)
@@ -98,7 +99,7 @@ TEST_F(ReplayTest, ALoadInTheMiddleOfAJobIsNotUndone) {
 
 // Steps that did not wait for a lost worker come before the load, not after it.
 TEST_F(ReplayTest, ALoadAfterAWorkerWasLostIsNotUndone) {
-  Start(Mode::kSync, LossPolicy::kShrink);
+  Start(base::Mode::kSync, base::LossPolicy::kShrink);
   const auto step = [&](int rank, uint64_t number) {
     for (int lane = 0; lane < kGoldenLanes; ++lane) EXPECT_EQ(rank == 0 ? PushFrame(lane, number, 0, false) : 0, 0);
   };
@@ -112,11 +113,12 @@ TEST_F(ReplayTest, ALoadAfterAWorkerWasLostIsNotUndone) {
 }
 
 TEST_F(ReplayTest, ARefusedFrameIsNotAppliedByTheNext) {
-  for (const LossPolicy policy : {LossPolicy::kAwait, LossPolicy::kFail}) {  // a push is held until it is whole, or not
+  for (const base::LossPolicy policy :
+       {base::LossPolicy::kAwait, base::LossPolicy::kFail}) {  // a push is held until it is whole, or not
     SCOPED_TRACE(static_cast<int>(policy));
-    Start(Mode::kAsync, policy);
+    Start(base::Mode::kAsync, policy);
     EXPECT_NE(PushFrame(0, 0, 1, true, "xx"), 0) << "two bytes too many";
-    const bool whole = policy == LossPolicy::kAwait;
+    const bool whole = policy == base::LossPolicy::kAwait;
     EXPECT_EQ(PushFrame(0, 0, 2, false) != 0, whole) << "the first frame is not there";
     EXPECT_EQ(job().rows(), whole ? 0u : 1u) << "nothing of the frame that was refused";
     EXPECT_EQ(PushFrame(0, 0, 0, false), 0) << "another push of the step";
@@ -127,7 +129,7 @@ TEST_F(ReplayTest, ARefusedFrameIsNotAppliedByTheNext) {
 }
 
 TEST_F(ReplayTest, WhatFollowsARefusedPushIsWhole) {
-  Start(Mode::kAsync);
+  Start(base::Mode::kAsync);
   EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
   EXPECT_NE(PushFrame(0, 0, 2, true, "xx"), 0);
   EXPECT_NE(PushFrame(0, 0, 3, false), 0);
@@ -142,14 +144,14 @@ TEST_F(ReplayTest, WhatFollowsARefusedPushIsWhole) {
 }
 
 TEST_F(ReplayTest, AFrameOfSeveralCountsThem) {
-  Start(Mode::kAsync);
+  Start(base::Mode::kAsync);
   EXPECT_NE(PushFrame(0, 0, 0, true), 0);
   EXPECT_EQ(job().rows(), 0u);
 }
 
 // A replay does not know by which stream a frame came.
 TEST_F(ReplayTest, TheNewerOfTwoStreamsTakesOver) {
-  for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
+  for (const base::Mode mode : {base::Mode::kAsync, base::Mode::kSync}) {
     SCOPED_TRACE(Name(mode));
     Start(mode);
     EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
@@ -160,7 +162,7 @@ TEST_F(ReplayTest, TheNewerOfTwoStreamsTakesOver) {
     workers().UseStream(1);
     EXPECT_EQ(PushFrame(0, 0, 2, true), 0);
     EXPECT_EQ(PushFrame(0, 0, 3, false), 0);
-    if (mode == Mode::kAsync) {
+    if (mode == base::Mode::kAsync) {
       EXPECT_EQ(job().rows(), 3u);
     }
     EXPECT_EQ(AfterAKill(), Live());
@@ -172,7 +174,7 @@ TEST_F(ReplayTest, TheNewerOfTwoStreamsTakesOver) {
 TEST_F(ReplayTest, APushThatIsHeldForTooLongIsDroppedAndSentAgain) {
   for (const bool gone : {false, true}) {
     SCOPED_TRACE(gone);
-    Start(Mode::kAsync);
+    Start(base::Mode::kAsync);
     EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
     EXPECT_EQ(PushFrame(0, 0, 2, true), 0);
     if (gone) workers_ = std::make_unique<GoldenWorkers>(job(), 1000);  // the stream ends
@@ -195,7 +197,7 @@ TEST_F(ReplayTest, APushThatIsHeldForTooLongIsDroppedAndSentAgain) {
 
 // What a stream that broke holds does not keep its worker from sending the push again.
 TEST_F(ReplayTest, APushThatIsSentAgainHasTheMemoryOfTheFirst) {
-  for (const Mode mode : {Mode::kAsync, Mode::kSync}) {
+  for (const base::Mode mode : {base::Mode::kAsync, base::Mode::kSync}) {
     SCOPED_TRACE(Name(mode));
     Start(mode);
     EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
@@ -206,14 +208,14 @@ TEST_F(ReplayTest, APushThatIsSentAgainHasTheMemoryOfTheFirst) {
       EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
       EXPECT_EQ(PushFrame(0, 0, 2, stream < 3), 0);
     }
-    EXPECT_EQ(job().push_memory(0)->used() == 0, mode == Mode::kAsync) << "in sync the step waits for worker 1";
+    EXPECT_EQ(job().push_memory(0)->used() == 0, mode == base::Mode::kAsync) << "in sync the step waits for worker 1";
     EXPECT_EQ(AfterAKill(), Live());
     End();
   }
 }
 
 TEST_F(ReplayTest, ARefusedFrameOfAnotherStreamChangesNothing) {
-  Start(Mode::kAsync);
+  Start(base::Mode::kAsync);
   EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
   workers().UseStream(1);
   EXPECT_NE(PushFrame(0, 0, 2, false), 0) << "nothing to follow on this stream";
@@ -226,7 +228,7 @@ TEST_F(ReplayTest, ARefusedFrameOfAnotherStreamChangesNothing) {
 }
 
 TEST_F(ReplayTest, ACheckpointBetweenTheFramesOfAFirstPushKeepsIt) {
-  Start(Mode::kAsync);
+  Start(base::Mode::kAsync);
   EXPECT_EQ(PushFrame(0, 0, 1, true), 0);
   ASSERT_EQ(Save(), absl::OkStatus());
   EXPECT_EQ(PushFrame(0, 0, 2, false), 0);
@@ -236,7 +238,7 @@ TEST_F(ReplayTest, ACheckpointBetweenTheFramesOfAFirstPushKeepsIt) {
 
 // BEGIN tells what was learnt before it; batches behind that are not forgotten.
 TEST_F(ReplayTest, ABeginKeepsWhatTheLaneHas) {
-  Start(Mode::kAsync);
+  Start(base::Mode::kAsync);
   workers().Push(1, 0, 0, 2, Whole::kWithoutLast);  // it keeps the log from here on
   EXPECT_EQ(PushFrame(0, 0, 0, false), 0);
   EXPECT_EQ(PushFrame(0, 10, 0, false), 0);
@@ -249,7 +251,7 @@ TEST_F(ReplayTest, ABeginKeepsWhatTheLaneHas) {
 
 TEST_F(ReplayTest, APartOfAnEarlierPassIsStagedAgain) {
   constexpr uint64_t kStep = 75;  // and batch, farther from 0 than a window
-  Start(Mode::kSync);
+  Start(base::Mode::kSync);
   const auto begin = [&](int rank, uint64_t pass, uint64_t low) {
     ps::FrameHeader header = workers().Header(ps::BEGIN, pass, kStep);
     header.mutable_learnt()->set_pass(pass);
@@ -269,7 +271,7 @@ TEST_F(ReplayTest, APartOfAnEarlierPassIsStagedAgain) {
 }
 
 TEST_F(ReplayTest, AFarBeginIsRefusedAfterARestartToo) {
-  Start(Mode::kSync);
+  Start(base::Mode::kSync);
   for (int rank = 0; rank < 2; ++rank) workers().Mark(ps::BEGIN, rank, 0, 0);
   ASSERT_EQ(Save(), absl::OkStatus());
   const Then far = [](GoldenWorkers& workers) {
@@ -282,7 +284,7 @@ TEST_F(ReplayTest, AFarBeginIsRefusedAfterARestartToo) {
 
 // Steps that were applied without a worker that was done would wait for it in a replay.
 TEST_F(ReplayTest, AWorkerThatWasDoneDoesNotComeBackToAJobThatWentOn) {
-  Start(Mode::kSync);
+  Start(base::Mode::kSync);
   job().roster().Leave(GoldenWorkers::Worker(1));
   EXPECT_EQ(job().Admit({1, 99, "again"}).status(), absl::OkStatus()) << "nothing has happened yet";
   job().roster().Leave({1, 99, "again"});
@@ -293,7 +295,7 @@ TEST_F(ReplayTest, AWorkerThatWasDoneDoesNotComeBackToAJobThatWentOn) {
 }
 
 TEST_F(ReplayTest, AStepWaitsForAWorkerThatGaveUp) {
-  Start(Mode::kSync);
+  Start(base::Mode::kSync);
   job().roster().Leave(GoldenWorkers::Worker(1), Farewell::kGaveUp);
   EXPECT_EQ(PushFrame(0, 0, 0, false), 0);
   EXPECT_EQ(job().rows(), 0u);
@@ -301,7 +303,7 @@ TEST_F(ReplayTest, AStepWaitsForAWorkerThatGaveUp) {
 }
 
 TEST_F(ReplayTest, APushWithoutBatchesIsRefusedWhereWorkersComeBack) {
-  Start(Mode::kAsync);
+  Start(base::Mode::kAsync);
   ps::FrameHeader header = workers().Header(ps::PUSH, 0, 0);
   header.clear_batches();
   EXPECT_NE(workers().Ask(0, 0, header, ""), 0);
@@ -309,10 +311,10 @@ TEST_F(ReplayTest, APushWithoutBatchesIsRefusedWhereWorkersComeBack) {
 
 // One bad table of several: none of them changes, and nobody else's step is spoilt.
 TEST_F(ReplayTest, AStepWithNaNIsRefusedWhole) {
-  for (const Mode mode : {Mode::kAsync, Mode::kSync, Mode::kGeo}) {
+  for (const base::Mode mode : {base::Mode::kAsync, base::Mode::kSync, base::Mode::kGeo}) {
     SCOPED_TRACE(Name(mode));
-    Start(mode, LossPolicy::kAwait, table::NanPolicy::kAbort);
-    const bool geo = mode == Mode::kGeo;
+    Start(mode, base::LossPolicy::kAwait, table::NanPolicy::kAbort);
+    const bool geo = mode == base::Mode::kGeo;
     ps::FrameHeader header = workers().Header(geo ? ps::ADD : ps::PUSH, 0, 0);
     base::Key key = 0;
     while (!job().spec().lanes.Shards(0, 0).Contains(base::ShardOf(key))) ++key;
@@ -346,7 +348,7 @@ TEST_F(ReplayTest, AStepWithNaNIsRefusedWhole) {
 TEST_F(ReplayTest, WhatGeoHasCountedSurvivesAKill) {
   for (const bool checkpoint : {false, true}) {
     SCOPED_TRACE(checkpoint ? "from a checkpoint" : "from the log");
-    Start(Mode::kGeo);
+    Start(base::Mode::kGeo);
     for (uint64_t step = 0; step < 4; ++step) workers().Combine(0, 0, step);
     workers().Combine(1, 0, 0);
     if (checkpoint) {
@@ -369,7 +371,7 @@ TEST_F(ReplayTest, WhatGeoHasCountedSurvivesAKill) {
 }
 
 TEST_F(ReplayTest, AChangeOfGeoThatComesAgainCountsOnce) {
-  Start(Mode::kGeo);
+  Start(base::Mode::kGeo);
   struct Sent {
     int rank, lane;
     std::string frame;
@@ -390,7 +392,7 @@ TEST_F(ReplayTest, AChangeOfGeoThatComesAgainCountsOnce) {
 
 // Of protocol 3: it stood in one lane's log and dropped the rows of all.
 TEST_F(ReplayTest, AnOldClearInTheMiddleOfAJobIsNotGuessedAt) {
-  Start(Mode::kAsync);
+  Start(base::Mode::kAsync);
   workers().Step(0, 0, 0);
   EXPECT_NE(workers().Ask(0, 0, workers().Header(ps::CLEAR, 0, 0), ""), 0) << "no worker asks for it any more";
   const ps::FrameHeader old = workers().Header(ps::CLEAR, 0, 0);
@@ -399,7 +401,8 @@ TEST_F(ReplayTest, AnOldClearInTheMiddleOfAJobIsNotGuessedAt) {
   EXPECT_THAT(AfterAKill(), testing::HasSubstr("start from the last save, with an empty data_dir"));
 }
 
-class RandomOrderTest : public ReplayTest, public testing::WithParamInterface<std::tuple<Mode, LossPolicy, int>> {};
+class RandomOrderTest : public ReplayTest,
+                        public testing::WithParamInterface<std::tuple<base::Mode, base::LossPolicy, int>> {};
 
 // Every verb that changes tables, from two workers and down three lanes, with refused frames, pushes that are not
 // whole, new streams, checkpoints and the loss of a worker between.
@@ -420,7 +423,7 @@ TEST_P(RandomOrderTest, IsGivenBack) {
       case 0:
       case 1:
       case 2:
-        if (mode == Mode::kGeo) {
+        if (mode == base::Mode::kGeo) {
           if (die(4) > 0) {
             workers().Combine(rank, step[rank] / 20, step[rank]);
           } else {
@@ -450,7 +453,7 @@ TEST_P(RandomOrderTest, IsGivenBack) {
         }
         break;
       case 8:
-        if (policy == LossPolicy::kShrink && die(12) == 0 && !lost) {
+        if (policy == base::LossPolicy::kShrink && die(12) == 0 && !lost) {
           job().roster().Lose(1, "test");
           lost = true;
         }
@@ -464,8 +467,8 @@ TEST_P(RandomOrderTest, IsGivenBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, RandomOrderTest,
-                         testing::Combine(testing::Values(Mode::kAsync, Mode::kSync, Mode::kGeo),
-                                          testing::Values(LossPolicy::kAwait, LossPolicy::kShrink),
+                         testing::Combine(testing::Values(base::Mode::kAsync, base::Mode::kSync, base::Mode::kGeo),
+                                          testing::Values(base::LossPolicy::kAwait, base::LossPolicy::kShrink),
                                           testing::Range(0, 3)));
 
 }  // namespace

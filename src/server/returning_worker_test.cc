@@ -13,6 +13,7 @@
 #include "server/lane_session.h"
 #include "server/log_compactor.h"
 #include "server/testing/lasting_job.h"
+#include "wire/lane_progress.h"
 
 namespace regatta::server {
 namespace {
@@ -23,11 +24,11 @@ constexpr int kSparseLane = 0;
 constexpr int kDenseLane = 1;
 constexpr base::Key kKeys = 8;  // 0 … 7 are pulled
 
-JobSpec ReturnSpec(Mode mode, int workers) {
+JobSpec ReturnSpec(base::Mode mode, int workers) {
   JobSpec spec;
   spec.mode = mode;
   spec.workers = workers;
-  spec.loss_policy = LossPolicy::kAwait;
+  spec.loss_policy = base::LossPolicy::kAwait;
   table::SparseTableConfig sparse;
   sparse.name = "t";
   sparse.dim = 1;
@@ -87,6 +88,13 @@ class Job {
     std::string body;
     for (int i = 0; i < 3; ++i) Append(body, grad);
     return Ask(rank, kDenseLane, header, body, 0);
+  }
+  Answer BeginPass(int rank, const ps::LaneProgress& learnt) {
+    ps::FrameHeader header = Header(ps::BEGIN, 0);
+    header.clear_batches();
+    header.set_pass(learnt.pass());
+    *header.mutable_learnt() = learnt;
+    return Ask(rank, kSparseLane, header, "", 0);
   }
   std::vector<float> Pull(int rank, uint64_t step) {
     std::vector<base::Key> keys(kKeys);
@@ -149,7 +157,7 @@ class Job {
 
 class ReturnTest : public testing::Test {
  protected:
-  std::unique_ptr<Job> Begin(Mode mode, int workers) {
+  std::unique_ptr<Job> Begin(base::Mode mode, int workers) {
     spec_ = ReturnSpec(mode, workers);
     auto job = std::make_unique<Job>(folder_.path(), spec_);
     for (int rank = 0; rank < workers; ++rank) job->Join(rank, 1);
@@ -166,7 +174,7 @@ class ReturnTest : public testing::Test {
 };
 
 TEST_F(ReturnTest, ABatchThatTheLaneHasIsAnsweredAsDone) {
-  auto job = Begin(Mode::kAsync, 1);
+  auto job = Begin(base::Mode::kAsync, 1);
   for (uint64_t batch = 0; batch < 3; ++batch) EXPECT_EQ(job->Push(0, batch, {{1, 1.0f}}).code, 0);
   const std::vector<float> before = job->Pull(0, 3);
   job->Join(0, 2);
@@ -183,7 +191,7 @@ TEST_F(ReturnTest, ABatchThatTheLaneHasIsAnsweredAsDone) {
 }
 
 TEST_F(ReturnTest, WhatTheLaneHasIsInCheckpointsToo) {
-  auto job = Begin(Mode::kAsync, 1);
+  auto job = Begin(base::Mode::kAsync, 1);
   EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}).code, 0);
   EXPECT_EQ(job->Push(0, 2, {{1, 1.0f}}).code, 0) << "another thread's, which was faster";
   ASSERT_EQ(job->Save(), absl::OkStatus());
@@ -191,8 +199,52 @@ TEST_F(ReturnTest, WhatTheLaneHasIsInCheckpointsToo) {
   EXPECT_EQ(job->Learnt(0, kSparseLane), (base::DataPosition{0, 1, 2}));
 }
 
+// As many threads may be ahead of one that is slow.
+TEST_F(ReturnTest, AWindowOfHundredsOfBatchesIsInTheLogAndInCheckpoints) {
+  auto job = Begin(base::Mode::kAsync, 1);
+  base::DataPosition learnt;
+  for (uint64_t batch = 1; batch <= 300; ++batch) {
+    ASSERT_EQ(job->Push(0, batch, {{1, 1.0f}}).code, 0);
+    learnt.Add(batch);
+  }
+  const std::vector<float> before = job->Pull(0, 301);
+  uint64_t incarnation = 2;
+  const auto repeat = [&] {
+    Restart(job);
+    job->Join(0, incarnation++);
+    EXPECT_EQ(job->Learnt(0, kSparseLane), learnt);
+    for (const uint64_t batch : {1, 64, 65, 300}) EXPECT_EQ(job->Push(0, batch, {{1, 1.0f}}).code, 0);
+    EXPECT_EQ(job->Pull(0, 301), before) << "they are there";
+  };
+  repeat();
+  ASSERT_EQ(job->Save(), absl::OkStatus());
+  repeat();
+  EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}).code, 0);
+  EXPECT_EQ(job->Learnt(0, kSparseLane), (base::DataPosition{0, 301, 0}));
+  EXPECT_NE(job->Pull(0, 301), before) << "the one that was missing is applied";
+}
+
+TEST_F(ReturnTest, APassBeginsWithWhatWasLearntOfItUpToAWindow) {
+  auto job = Begin(base::Mode::kAsync, 1);
+  base::DataPosition learnt{.pass = 3, .low = 10};
+  for (uint64_t batch = 11; batch < 200; ++batch) learnt.Add(batch);
+  ps::LaneProgress progress;
+  wire::ToWire(learnt, progress);
+  EXPECT_EQ(job->BeginPass(0, progress).code, 0);
+  EXPECT_EQ(job->Learnt(0, kSparseLane), learnt);
+  Restart(job);
+  EXPECT_EQ(job->Learnt(0, kSparseLane), learnt);
+  job->Join(0, 2);
+  progress.set_pass(4);
+  progress.mutable_beyond()->Resize(base::DataPosition::kMaxBeyond + 1, 1);
+  const Job::Answer answer = job->BeginPass(0, progress);
+  EXPECT_EQ(answer.code, static_cast<int>(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(answer.message, HasSubstr("4160 batches"));
+  EXPECT_EQ(job->Learnt(0, kSparseLane), learnt);
+}
+
 TEST_F(ReturnTest, TheProcessBeforeIsRefused) {
-  auto job = Begin(Mode::kAsync, 1);
+  auto job = Begin(base::Mode::kAsync, 1);
   EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}).code, 0);
   const std::vector<float> before = job->Pull(0, 1);
   job->Join(0, 2);
@@ -205,7 +257,7 @@ TEST_F(ReturnTest, TheProcessBeforeIsRefused) {
 }
 
 TEST_F(ReturnTest, APushOfSeveralFramesIsThereWholeOrNotAtAll) {
-  auto job = Begin(Mode::kAsync, 1);
+  auto job = Begin(base::Mode::kAsync, 1);
   const std::vector<float> before = job->Pull(0, 0);
   EXPECT_EQ(job->Push(0, 0, {{1, 1.0f}}, /*part=*/1).code, 0);
   EXPECT_EQ(job->Pull(0, 0), before);
@@ -223,7 +275,7 @@ TEST_F(ReturnTest, APushOfSeveralFramesIsThereWholeOrNotAtAll) {
 }
 
 TEST_F(ReturnTest, ADensePushOfSeveralBatchesIsAnsweredAsDoneByAnyThatItHolds) {
-  auto job = Begin(Mode::kAsync, 1);
+  auto job = Begin(base::Mode::kAsync, 1);
   EXPECT_EQ(job->PushDense(0, {0, 1, 3}, 1).code, 0);
   EXPECT_EQ(job->Learnt(0, kDenseLane), (base::DataPosition{0, 2, 2}));
   const std::vector<float> once = job->PullDense(0, 4).floats;
@@ -232,12 +284,12 @@ TEST_F(ReturnTest, ADensePushOfSeveralBatchesIsAnsweredAsDoneByAnyThatItHolds) {
   EXPECT_EQ(job->PullDense(0, 4).floats, once);
   EXPECT_EQ(job->PushDense(0, {2}, 1).code, 0);
   EXPECT_NE(job->PullDense(0, 4).floats, once);
-  EXPECT_NE(job->PushDense(0, {400}, 1).code, 0) << "a position holds a window of batches";
+  EXPECT_NE(job->PushDense(0, {5000}, 1).code, 0) << "a position holds a window of batches";
 }
 
 // The worker was killed in a step that this lane has applied and another has not.
 TEST_F(ReturnTest, AStepOfSyncIsComputedAgainFromTheRowsBeforeIt) {
-  auto job = Begin(Mode::kSync, 2);
+  auto job = Begin(base::Mode::kSync, 2);
   const auto both = [&](uint64_t step) {
     for (int rank = 0; rank < 2; ++rank) {
       EXPECT_EQ(job->Push(rank, step, {{step, 1.0f}, {3, 0.5f}}).code, 0);
@@ -272,7 +324,7 @@ TEST_F(ReturnTest, AStepOfSyncIsComputedAgainFromTheRowsBeforeIt) {
 }
 
 TEST_F(ReturnTest, APartThatIsStagedIsAnsweredAsDone) {
-  auto job = Begin(Mode::kSync, 2);
+  auto job = Begin(base::Mode::kSync, 2);
   const std::vector<float> rows = job->Pull(0, 0);
   EXPECT_EQ(job->Push(1, 0, {{1, 1.0f}}).code, 0);
   for (const uint64_t incarnation : {2, 3}) {
@@ -289,7 +341,7 @@ TEST_F(ReturnTest, APartThatIsStagedIsAnsweredAsDone) {
 }
 
 TEST(Roster, AwaitsAWorkerThatIsLostAndEndsTheJobWhenItDoesNotComeBack) {
-  Roster roster(2, LossPolicy::kAwait, std::chrono::seconds(0));
+  Roster roster(2, base::LossPolicy::kAwait, std::chrono::seconds(0));
   ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
   ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
   roster.Lose(1, "test");
@@ -307,7 +359,7 @@ TEST(Roster, AwaitsAWorkerThatIsLostAndEndsTheJobWhenItDoesNotComeBack) {
 }
 
 TEST(Roster, AWorkerThatLivesIsNotReplaced) {
-  Roster roster(2, LossPolicy::kAwait);
+  Roster roster(2, base::LossPolicy::kAwait);
   ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
   const auto refused = roster.Join({1, 2, "c"});
   EXPECT_TRUE(absl::IsUnavailable(refused.status()));
@@ -325,7 +377,7 @@ TEST(Roster, AWorkerThatLivesIsNotReplaced) {
 }
 
 TEST(Roster, AWorkerMayReconnectToAServerThatCameBackBeforeItIsReplaced) {
-  Roster roster(2, LossPolicy::kAwait);
+  Roster roster(2, base::LossPolicy::kAwait);
   roster.Restore({1, 1, "b"}, MemberState::kHere);
   EXPECT_TRUE(absl::IsUnavailable(roster.Join({1, 2, "c"}).status()));
   EXPECT_EQ(roster.Check({1, 1, "b"}), absl::OkStatus());
@@ -334,7 +386,7 @@ TEST(Roster, AWorkerMayReconnectToAServerThatCameBackBeforeItIsReplaced) {
 }
 
 TEST(Roster, AWorkerThatGaveUpIsAwaited) {
-  Roster roster(2, LossPolicy::kAwait);
+  Roster roster(2, base::LossPolicy::kAwait);
   ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
   ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
   roster.Leave({1, 1, "b"}, Farewell::kGaveUp);
@@ -351,7 +403,7 @@ TEST(Roster, AWorkerThatGaveUpIsAwaited) {
 }
 
 TEST(Roster, NobodyIsReplacedBecauseThisProcessSlept) {
-  Roster roster(2, LossPolicy::kAwait);
+  Roster roster(2, base::LossPolicy::kAwait);
   roster.SetLives(std::chrono::milliseconds(500));
   ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
   roster.ExpireSilent(std::chrono::seconds(10));
@@ -363,7 +415,7 @@ TEST(Roster, NobodyIsReplacedBecauseThisProcessSlept) {
 
 TEST(Roster, AStopWaitsALittleForAWorkerThatIsAway) {
   constexpr std::chrono::milliseconds kLittle(1);
-  Roster roster(2, LossPolicy::kAwait);
+  Roster roster(2, base::LossPolicy::kAwait);
   ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
   ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
   roster.Lose(1, "test");

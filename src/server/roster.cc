@@ -23,7 +23,7 @@ const char* Name(MemberState state) {
   return "";
 }
 
-Roster::Roster(int workers, LossPolicy policy, std::chrono::duration<double> timeout)
+Roster::Roster(int workers, base::LossPolicy policy, std::chrono::duration<double> timeout)
     : policy_(policy), timeout_(timeout), members_(static_cast<size_t>(workers)) {
   for (int rank = 0; rank < workers; ++rank) members_[static_cast<size_t>(rank)].id.rank = rank;
 }
@@ -42,12 +42,12 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
       return member.predecessor;  // it asks again: the first answer was lost
     }
     // One that is done may have been killed before all servers knew it.
-    const bool returns = policy_ == LossPolicy::kAwait && member.state != MemberState::kAwaited;
+    const bool returns = policy_ == base::LossPolicy::kAwait && member.state != MemberState::kAwaited;
     if (member.state != MemberState::kAwaited && !returns)
-      return absl::FailedPreconditionError(
-          absl::StrCat("there has been a worker ", id.rank, " already: ", member.id.where, " is ", Name(member.state),
-                       "; start every worker once, with its own PADDLE_TRAINER_ID. One that died can "
-                       "be started again where runner.on_worker_loss is await"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "there has been a worker ", id.rank, " already: ", member.id.where, " is ", Name(member.state),
+          "; start every worker once, with its own PADDLE_TRAINER_ID. One that died can "
+          "be started again if runner.on_worker_loss is await (LossPolicy::kAwait in a program of your own)"));
     if (returns) RETURN_IF_ERROR(CheckGoneLocked(member));
     RETURN_IF_ERROR(record_(id, MemberState::kHere));
     if (returns) predecessor = member.id.where;
@@ -62,7 +62,7 @@ absl::StatusOr<std::string> Roster::Join(const Identity& id) {
 absl::Status Roster::CheckGoneLocked(const Member& member) const {
   if (member.state != MemberState::kHere) return absl::OkStatus();
   const auto now = std::chrono::steady_clock::now();
-  // Whoever is silent because this process slept is excused when it looks next.
+  // Workers that seem silent because this process slept are excused at the next check.
   const bool slept = checked_.has_value() && now - *checked_ > kAsleep;
   if (!slept && now - member.heard >= lives_) return absl::OkStatus();
   if (!slept && member.broken.has_value() && now - *member.broken >= kReopens) return absl::OkStatus();
@@ -77,7 +77,7 @@ absl::Status Roster::Check(const Identity& id) const {
   if (id.rank < 0 || id.rank >= workers()) return absl::InvalidArgumentError(absl::StrCat("no worker ", id.rank));
   const Member& member = members_[static_cast<size_t>(id.rank)];
   if (PresentLocked(member) && member.id.incarnation == id.incarnation) return absl::OkStatus();
-  if (member.state == MemberState::kHere && policy_ == LossPolicy::kAwait)
+  if (member.state == MemberState::kHere && policy_ == base::LossPolicy::kAwait)
     return absl::FailedPreconditionError(
         absl::StrCat("another process has taken the place of worker ", id.rank, ": ", member.id.where));
   return absl::FailedPreconditionError(
@@ -126,7 +126,7 @@ void Roster::Leave(const Identity& id, Farewell farewell) {
     member->seen = true;
     if (!PresentLocked(*member)) return;
     if (farewell == Farewell::kGaveUp) gave_up_ = true;
-    const bool away = farewell == Farewell::kGaveUp && policy_ == LossPolicy::kAwait;
+    const bool away = farewell == Farewell::kGaveUp && policy_ == base::LossPolicy::kAwait;
     if (!away) {
       if (const absl::Status recorded = record_(id, MemberState::kDone); !recorded.ok() && failure_.ok())
         failure_ = recorded;
@@ -222,7 +222,7 @@ void Roster::ExtendDeadlines(std::chrono::steady_clock::duration slept) {
 void Roster::LoseLocked(int rank, const std::string& why) {
   const std::string text = absl::StrCat(DescribeLocked(rank), " was lost: ", why);
   Member& member = members_[static_cast<size_t>(rank)];
-  if (policy_ == LossPolicy::kAwait) {
+  if (policy_ == base::LossPolicy::kAwait) {
     LOG(WARNING) << text << "; the others wait " << timeout_.count()
                  << " s for it to come back (runner.on_worker_loss: await)";
     member.state = MemberState::kAway;
@@ -232,7 +232,7 @@ void Roster::LoseLocked(int rank, const std::string& why) {
   if (const absl::Status recorded = record_(member.id, MemberState::kLost); !recorded.ok() && failure_.ok())
     failure_ = recorded;
   member.state = MemberState::kLost;
-  if (policy_ == LossPolicy::kShrink) {
+  if (policy_ == base::LossPolicy::kShrink) {
     LOG(WARNING) << text << "; the others go on (runner.on_worker_loss: shrink)";
     return;
   }
@@ -262,7 +262,7 @@ bool Roster::AllGone() const {
   return true;
 }
 
-bool Roster::CanGoOnLater() const { return policy_ == LossPolicy::kAwait && (gave_up_ || !failure().ok()); }
+bool Roster::CanGoOnLater() const { return policy_ == base::LossPolicy::kAwait && (gave_up_ || !failure().ok()); }
 
 absl::Status Roster::failure() const {
   base::MutexLock lock(mu_);

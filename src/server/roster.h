@@ -10,19 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "base/job_policy.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "wire/ps.pb.h"
 
 namespace regatta::server {
 
-enum class LossPolicy : uint8_t {
-  kFail,    // a lost worker ends the job with an error that names it
-  kShrink,  // the others go on
-  kAwait,   // the others wait for another process that takes its place
-};
-
-// kAway: lost, and awaited again (kAwait).
+// kAway: lost, and awaited again (LossPolicy::kAwait).
 enum class MemberState : uint8_t { kAwaited, kHere, kAway, kDone, kLost };
 const char* Name(MemberState state);
 
@@ -54,7 +49,7 @@ class Roster {
   static constexpr std::chrono::seconds kAsleep{1};   // this process, when ExpireSilent has not been called for so long
 
   // With kAwait a worker may be away for `timeout`; then the job ends.
-  Roster(int workers, LossPolicy policy, std::chrono::duration<double> timeout = std::chrono::seconds(600));
+  Roster(int workers, base::LossPolicy policy, std::chrono::duration<double> timeout = std::chrono::seconds(600));
 
   // How long a worker counts as living since it was heard. Before the first Join only.
   void SetLives(std::chrono::duration<double> lives) { lives_ = lives; }
@@ -78,16 +73,16 @@ class Roster {
   // One of the worker's connections broke: it is lost unless it is heard again soon.
   void Suspect(const Identity& id);
   // Loses everyone who is here and has not been heard for `limit`, or not since a connection broke a little ago; ends
-  // the job where somebody has been away for too long, or for `limit` since everybody was told to stop.
+  // the job if a worker has been away for too long, or for `limit` since all were told to stop.
   void ExpireSilent(std::chrono::duration<double> limit);
-  // This process has slept for so long: nobody is silent because of it.
+  // This process has slept for `slept`: the time does not count as silence of workers.
   void ExtendDeadlines(std::chrono::steady_clock::duration slept);
   // Ends the job: every later Check and Join fails with it.
   void Fail(const absl::Status& status);
 
   // Whether more is to come from the rank: it is awaited, here or away.
   bool Expected(int rank) const;
-  bool AllGone() const;  // everybody is done or lost or gave up, and somebody was here
+  bool AllGone() const;  // every worker is done, lost or gave up, and at least one was here
   // Whether another start of servers and workers may go on with the job, which has failed.
   bool CanGoOnLater() const;
   absl::Status failure() const;
@@ -95,14 +90,14 @@ class Roster {
   // "worker 1 (host, pid 7, silent for 9.8 s)".
   std::string Describe(int rank) const;
 
-  // Called, under the roster's lock, before anybody joins, is done or lost: an error keeps a worker out, or ends the
-  // job. Before the first Join only.
+  // Called, under the roster's lock, before a worker joins, is done or is lost. An error keeps the worker out, or ends
+  // the job. Before the first Join only.
   using Record = std::function<absl::Status(const Identity& id, MemberState state)>;
   void RecordWith(Record record) { record_ = std::move(record); }
   // As a record tells; `predecessor` is where the process ran that it replaced, if the record knows it. Before the
   // first Join only.
   void Restore(const Identity& id, MemberState state, const std::string& predecessor = "");
-  // `fn` with everybody, while nobody joins, leaves or is lost.
+  // Calls `fn` with all members. No worker joins, leaves or is lost meanwhile.
   absl::Status Hold(const std::function<absl::Status(const std::vector<Member>& members)>& fn) const;
 
   // Called after every change of who is expected, and after a failure. Before the first Join only.
@@ -111,7 +106,7 @@ class Roster {
  private:
   void Changed();
   std::string DescribeLocked(int rank) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Null where nobody of this incarnation has the rank.
+  // Null if no process of this incarnation has the rank.
   Member* FindLocked(const Identity& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // One that is away may have been slow only.
   static bool PresentLocked(const Member& member) {
@@ -124,7 +119,7 @@ class Roster {
   // Why the job ends without a worker that is away; OK: it is waited for.
   absl::Status GiveUpLocked(int rank, std::chrono::duration<double> limit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const LossPolicy policy_;
+  const base::LossPolicy policy_;
   const std::chrono::duration<double> timeout_;
   std::chrono::duration<double> lives_ = kLives;
   std::atomic<bool> gave_up_{false};  // somebody

@@ -8,7 +8,7 @@ namespace regatta::server {
 
 class SnapshotLock {
  public:
-  // False where somebody has it.
+  // False if it is taken already.
   bool TryTake() { return !taken_.exchange(true); }
   void Release() { taken_ = false; }
 

@@ -105,9 +105,11 @@ absl::Status SyncStage::Add(int rank, StepPart part, const StageRequest& request
 absl::Status SyncStage::LeavePass(int rank, uint64_t pass, const StageRequest& request) {
   base::MutexLock lock(mu_);
   RETURN_IF_ERROR(failure_);
-  if (request.origin == RequestOrigin::kWorker && begun_.has_value() && pass > begun_->first)
-    return absl::FailedPreconditionError(absl::StrCat("worker ", rank, " leaves pass ", pass, ", and pass ",
-                                                      begun_->first, " is the last that has begun"));
+  if (request.origin == RequestOrigin::kWorker && (!begun_.has_value() || pass > begun_->first))
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", rank, " leaves pass ", pass, ", and ",
+                     begun_.has_value() ? absl::StrCat("pass ", begun_->first, " is the last that has begun")
+                                        : "no pass has begun"));
   RETURN_IF_ERROR(LogLocked(request).status());
   int64_t& left = left_pass_[static_cast<size_t>(rank)];
   left = std::max(left, static_cast<int64_t>(pass));

@@ -22,7 +22,7 @@ class SyncStageTest : public testing::Test {
     return part;
   }
 
-  Roster roster_{3, LossPolicy::kShrink};
+  Roster roster_{3, base::LossPolicy::kShrink};
   std::vector<std::pair<uint64_t, float>> applied_;  // step, sum
   uint32_t samples_ = 0;
   SyncStage stage_{roster_, [this](const SyncStage::Sum& sum) {
@@ -44,10 +44,12 @@ TEST_F(SyncStageTest, AppliesAStepWhenEverybodyHasBroughtIt) {
 }
 
 TEST_F(SyncStageTest, GoesOnWithoutThoseWhoLeftThePassAndExpectsThemInTheNext) {
+  ASSERT_TRUE(stage_.Begin(0, 0).ok());
   ASSERT_TRUE(stage_.LeavePass(1, 0).ok());
   ASSERT_TRUE(stage_.Add(0, Part(0, 0, 1)).ok());
   ASSERT_TRUE(stage_.Add(2, Part(0, 0, 1)).ok());
   EXPECT_EQ(applied_.size(), 1u);
+  ASSERT_TRUE(stage_.Begin(1, 1).ok());
   ASSERT_TRUE(stage_.Add(0, Part(1, 1, 1)).ok());
   ASSERT_TRUE(stage_.Add(2, Part(1, 1, 1)).ok());
   EXPECT_EQ(applied_.size(), 1u) << "worker 1 takes part in pass 1";
@@ -105,6 +107,11 @@ TEST_F(SyncStageTest, APassBeginsAtOneStepForEverybody) {
   EXPECT_EQ(stage_.LeavePass(0, 4).code(), absl::StatusCode::kFailedPrecondition) << "a pass that has not begun";
   for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(stage_.Add(rank, Part(3, 100, 1)).ok());
   EXPECT_EQ(applied_.size(), 1u);
+}
+
+TEST_F(SyncStageTest, NobodyLeavesAPassBeforeOneBegins) {
+  EXPECT_EQ(stage_.LeavePass(1, uint64_t{1} << 47).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(stage_.LeavePass(1, 0).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(SyncStageTest, ALaterPassBeginsNearThePresent) {

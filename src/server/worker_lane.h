@@ -14,7 +14,6 @@
 
 #include "base/mutex.h"
 #include "base/step.h"
-#include "wire/ps.pb.h"
 
 namespace regatta::server {
 
@@ -65,7 +64,7 @@ struct WorkerLane {
     if (before.pass != position.pass) return;
     // Of the same pass: what either of them contains.
     const base::DataPosition& behind = learnt == before ? position : before;
-    for (uint64_t batch = learnt.low; batch < behind.low + base::DataPosition::kWindow; ++batch)
+    for (uint64_t batch = learnt.low; batch < behind.end(); ++batch)
       if (behind.Contains(batch)) learnt.Add(batch);
   }
   bool Learnt(uint64_t pass, uint64_t batch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
@@ -73,9 +72,11 @@ struct WorkerLane {
   }
   // Whether all `batches` fit: a worker is never farther than a window ahead of itself.
   bool Fits(uint64_t pass, std::span<const uint64_t> batches) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    if (pass < learnt.pass) return true;  // nothing will be added
+    if (batches.size() == 1 && pass == learnt.pass) return learnt.Fits(batches.front());
     base::DataPosition position = pass > learnt.pass ? base::DataPosition{pass, 0, 0} : learnt;
     for (const uint64_t batch : batches) {
-      if (batch >= position.low && batch - position.low >= base::DataPosition::kWindow) return false;
+      if (!position.Fits(batch)) return false;
       position.Add(batch);
     }
     return true;
@@ -88,12 +89,5 @@ struct WorkerLane {
     next_step = std::max(next_step, step + 1);
   }
 };
-
-inline void ToWire(const base::DataPosition& learnt, uint64_t next_step, ps::LaneProgress& out) {
-  out.set_pass(learnt.pass);
-  out.set_low(learnt.low);
-  out.set_window(learnt.window);
-  out.set_next_step(next_step);
-}
 
 }  // namespace regatta::server

@@ -1,4 +1,5 @@
-// Tells who has not come while a server waits for its workers: ever more seldom, at last every ten minutes.
+// The log lines that name the missing workers while a server waits for them. The pause between two lines grows to ten
+// minutes.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -15,7 +16,7 @@ class WorkerWait {
   // The wait begins at `start`, for `workers` (0 = as many as the first one says); the first line comes after `quiet`.
   WorkerWait(int workers, std::chrono::duration<double> quiet, Clock::time_point start);
 
-  // The line to say now, or "". `roster` is null before the first worker has come.
+  // The line to log now; "" if none is due. `roster` is null before the first worker has come.
   std::string LineIfDue(Clock::time_point now, const Roster* roster);
 
  private:

@@ -1,5 +1,5 @@
-// Lets many in, or one alone: changes of tables pass it, and stand still while a snapshot is begun. Whoever closes it
-// is not kept waiting by those who come later.
+// A reader-writer lock that prefers the writer. Changes of tables enter as readers. The start of a snapshot closes the
+// gate: it waits for the changes inside, and later ones wait for it.
 // Thread-safety: all methods are concurrent.
 #pragma once
 
@@ -18,7 +18,7 @@ class WriteGate {
     base::MutexLock lock(mu_);
     if (--inside_ == 0) changed_.NotifyAll();
   }
-  // Returns when nobody is inside; nobody gets in until Open.
+  // Returns when no thread is inside. No thread gets in until Open.
   void Close() {
     base::MutexLock lock(mu_);
     while (closed_) changed_.Wait(mu_);

@@ -1,6 +1,10 @@
 #include "settings/key_table.h"
 
 #include <array>
+#include <iterator>
+#include <optional>
+
+#include "base/id_space.h"
 
 namespace regatta::settings {
 namespace {
@@ -11,11 +15,20 @@ using O = RunnerOptions;
 // In the order of the enums.
 constexpr std::array<string_view, 4> kReaderTypes = {"QueueDataset", "InmemoryDataset", "DataLoader", "RecDataset"};
 constexpr std::array<string_view, 2> kFileSplits = {"contiguous", "mod"};
-constexpr std::array<string_view, 3> kNanPolicies = {"skip", "abort", "clip"};
-constexpr std::array<string_view, 5> kSyncModes = {"async", "sync", "half_async", "geo", "gpubox"};
-constexpr std::array<string_view, 4> kWorkerLosses = {"auto", "fail", "shrink", "await"};
+constexpr std::array kNanPolicies = base::NamesIn(table::kNanPolicies);
+constexpr std::array kWorkerLosses = base::NamesIn(base::kLossPolicies, std::array<string_view, 1>{"auto"});
 constexpr std::array<string_view, 2> kRowPrecisions = {"float32", "bfloat16"};
-constexpr std::array<string_view, 4> kAcks = {"auto", "memory", "logged", "synced"};
+constexpr std::array kAcks = base::NamesIn(base::kAcks, std::array<string_view, 1>{"auto"});
+
+// Those of base/mode.h, and the one that is not available.
+constexpr size_t kModeCount = std::size(base::kModes);
+constexpr std::array<string_view, kModeCount + 1> SyncModes() {
+  std::array<string_view, kModeCount + 1> names{};
+  for (size_t i = 0; i < kModeCount; ++i) names[i] = base::kModes[i].name;
+  names[kModeCount] = "gpubox";
+  return names;
+}
+constexpr std::array kSyncModes = SyncModes();
 
 constexpr double kBig = 1e12;  // above any sensible count, far below where a double skips integers
 
@@ -63,13 +76,29 @@ constexpr KeySpec Bytes(string_view path, int64_t O::*field, double min, string_
 constexpr KeySpec Names(string_view path, std::vector<std::string> O::*field, string_view doc) {
   return {.path = path, .type = KeyType::kStringList, .field = field, .choices = {}, .doc = doc, .default_text = {}};
 }
+// `member` is an enum whose values are in the order of the choices, or an optional one, which is empty for choice 0.
+template <typename E>
+struct EnumChoice {
+  static constexpr E At(size_t i) { return static_cast<E>(i); }
+  static constexpr size_t IndexOf(E value) { return static_cast<size_t>(value); }
+};
+template <typename E>
+struct EnumChoice<std::optional<E>> {
+  static constexpr std::optional<E> At(size_t i) {
+    return i == 0 ? std::nullopt : std::optional<E>(static_cast<E>(i - 1));
+  }
+  static constexpr size_t IndexOf(std::optional<E> value) {
+    return value.has_value() ? static_cast<size_t>(*value) + 1 : 0;
+  }
+};
 template <auto member>
-constexpr KeySpec Choice(string_view path, std::span<const string_view> choices, string_view doc) {
-  using E = std::remove_reference_t<decltype(O{}.*member)>;
+constexpr KeySpec Choice(string_view path, std::span<const string_view> choices, string_view doc,
+                         size_t unavailable = 0) {
+  using E = EnumChoice<std::remove_reference_t<decltype(O{}.*member)>>;
   return {.path = path,
           .type = KeyType::kChoice,
-          .field = ChoiceField{[](O& o, size_t i) { o.*member = static_cast<E>(i); },
-                               [](const O& o) { return static_cast<size_t>(o.*member); }},
+          .field = ChoiceField{choices.size() - unavailable, [](O& o, size_t i) { o.*member = E::At(i); },
+                               [](const O& o) { return E::IndexOf(o.*member); }},
           .choices = choices,
           .doc = doc,
           .default_text = {}};
@@ -122,6 +151,10 @@ const KeySpec kKeys[] = {
          "out from the first lines",
          "detect"),
     Text("infer_reader_path", &O::infer_reader_path, "format of the test data", "train_reader_path"),
+    Choice<&O::id_space>(
+        "id_space", base::kIdSpaceNames,
+        "the same id in two slots: one row (shared: ids are feasigns), or a row for each slot (slot: "
+        "ids are values of columns). A save records it; resume, warm start and infer refuse the other"),
     Text("pipe_command", &O::pipe_command,
          "a program that turns a file on its stdin into MultiSlot lines; it runs in the YAML's folder", "none"),
     Bool("pipe_shell", &O::pipe_shell, "run pipe_command by /bin/sh -c"),
@@ -188,7 +221,8 @@ const KeySpec kKeys[] = {
     // Parameter server.
     Choice<&O::sync_mode>("sync_mode", kSyncModes,
                           "how workers and servers keep in step; without a role in the environment the process trains "
-                          "alone. gpubox is not available in this version"),
+                          "alone. gpubox is not available in this version",
+                          kSyncModes.size() - kModeCount),
     WithServers(Int("geo_step", &O::geo_step, 1, kBig,
                     "geo: the most batches of a worker between two exchanges; an epoch has at least ten")),
     WithServers(Int("half_async_merge", &O::half_async_merge, 1, 1e6, "half_async: batches that are pushed as one")),

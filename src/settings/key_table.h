@@ -22,8 +22,9 @@ enum class KeyKind : uint8_t {
 
 enum class KeyType : uint8_t { kAny, kBool, kInt, kDouble, kString, kPath, kBytes, kChoice, kStringList };
 
-// An enum member by its index in KeySpec::choices.
+// An enum member by its index in KeySpec::choices; choices from `available` on are known, and refused.
 struct ChoiceField {
+  size_t available = 0;
   void (*set)(RunnerOptions&, size_t) = nullptr;
   size_t (*get)(const RunnerOptions&) = nullptr;
 };

@@ -147,7 +147,7 @@ TEST(RunConfig, AnEmptyConfigurationHasTheDefaults) {
   EXPECT_TRUE(r.use_auc);
   EXPECT_EQ(r.nan_policy, table::NanPolicy::kSkip);
   EXPECT_EQ(r.file_split, FileSplit::kContiguous);
-  EXPECT_EQ(r.sync_mode, SyncMode::kAsync);
+  EXPECT_EQ(r.sync_mode, base::Mode::kAsync);
   EXPECT_EQ(r.geo_step, 400);
   EXPECT_EQ(r.model_save_path, "/jobs/rank/dnn/output_model");
   EXPECT_EQ(r.infer_load_path, r.model_save_path);

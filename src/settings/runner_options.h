@@ -3,20 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "table/sparse_table.h"
+#include "base/id_space.h"
+#include "base/job_policy.h"
+#include "base/mode.h"
+#include "table/push_options.h"
 
 namespace regatta::settings {
 
 // DataLoader and RecDataset stream as QueueDataset does.
 enum class ReaderType : uint8_t { kQueueDataset, kInMemoryDataset, kDataLoader, kRecDataset };
 enum class FileSplit : uint8_t { kContiguous, kMod };
-enum class SyncMode : uint8_t { kAsync, kSync, kHalfAsync, kGeo, kGpubox };
-enum class OnWorkerLoss : uint8_t { kAuto, kFail, kShrink, kAwait };
 enum class RowPrecision : uint8_t { kFloat32, kBfloat16 };
-enum class Ack : uint8_t { kAuto, kMemory, kLogged, kSynced };
 
 struct RunnerOptions {
   // Data. Paths are absolute after parsing; "" = not given.
@@ -27,7 +28,8 @@ struct RunnerOptions {
   ReaderType reader_type = ReaderType::kQueueDataset;
   std::string train_reader_path;  // a format's name; "" = detect
   std::string infer_reader_path;  // train_reader_path where not given
-  std::string pipe_command;       // "" = the built-in parser
+  base::IdSpace id_space = base::IdSpace::kShared;
+  std::string pipe_command;  // "" = the built-in parser
   bool pipe_shell = false;
   int64_t thread_num = 1;      // after parsing never 0
   int64_t reader_threads = 0;  // 0 = thread_num
@@ -64,16 +66,16 @@ struct RunnerOptions {
   int64_t infer_end_epoch = -1;  // exclusive; after parsing never -1: epochs where not given
 
   // Parameter server: without effect while the process trains alone.
-  SyncMode sync_mode = SyncMode::kAsync;
+  base::Mode sync_mode = base::Mode::kAsync;
   int64_t geo_step = 400;
   int64_t half_async_merge = 4;
   int64_t staleness = 4;
   int64_t lanes = 1;
   RowPrecision row_precision = RowPrecision::kFloat32;
   int64_t server_wait_timeout = 600;
-  OnWorkerLoss on_worker_loss = OnWorkerLoss::kAuto;
+  std::optional<base::LossPolicy> on_worker_loss;  // nothing = auto
   int64_t worker_wait_timeout = 600;
-  Ack ack = Ack::kAuto;
+  std::optional<base::Ack> ack;  // the same
   std::string token_file;
   std::string tls_cert;
   std::string tls_key;

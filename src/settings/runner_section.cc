@@ -61,7 +61,10 @@ class FieldReader {
     ASSIGN_OR_RETURN(const std::string chosen,
                      config_.Choice(path_, spec_.choices[field.get(options_)], spec_.choices));
     for (size_t i = 0; i < spec_.choices.size(); ++i)
-      if (spec_.choices[i] == chosen) field.set(options_, i);
+      if (spec_.choices[i] == chosen) {
+        if (i >= field.available) return config_.ErrorAt(path_, "it is not available in this version; remove the key");
+        field.set(options_, i);
+      }
     return absl::OkStatus();
   }
 
@@ -141,13 +144,11 @@ void FillDefaults(Config& config, RunnerOptions& options) {
 }
 
 absl::Status CheckMode(const Config& config, Deployment deployment, const RunnerOptions& options, Remarks& remarks) {
-  if (options.sync_mode == SyncMode::kGpubox) {
-    return config.ErrorAt("runner.sync_mode",
-                          "this mode is not available in this version; remove the key to train in one process");
-  }
-  if (options.sync_mode == SyncMode::kGeo && options.row_precision != RowPrecision::kFloat32) {
+  if (!base::TraitsOf(options.sync_mode).short_rows && options.row_precision != RowPrecision::kFloat32) {
     return config.ErrorAt("runner.row_precision",
-                          "geo exchanges differences, which are added exactly: want float32, or another sync_mode");
+                          absl::StrCat(base::Name(options.sync_mode),
+                                       " exchanges differences, which are added exactly: want float32, or another "
+                                       "sync_mode"));
   }
   const bool mode_set = config.Has("runner.sync_mode");
   if (options.use_fleet && !mode_set) {

@@ -1,5 +1,5 @@
 // Initial values by counter: element i of a stream is a function of (stream, i), so a row or a parameter starts from
-// the same bits whoever makes it, and when.
+// the same bits in every process and at any time.
 // Thread-safety: constant after construction.
 #pragma once
 

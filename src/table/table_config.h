@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/id_space.h"
+
 namespace regatta::table {
 
 // An optimizer and its settings. A negative number means "the rule's default" (docs/rules.md).
@@ -59,7 +61,8 @@ struct SparseTableConfig {
   ScheduleConfig schedule;
   InitializerConfig init;
   uint64_t seed = 0;
-  bool weights_only = false;  // loaded and read, never trained: it takes less memory. Not saved
+  base::IdSpace id_space = base::IdSpace::kShared;  // what keys mean (runner.id_space); the table does not use it
+  bool weights_only = false;                        // loaded and read, never trained: it takes less memory. Not saved
   friend bool operator==(const SparseTableConfig&, const SparseTableConfig&) = default;
 };
 

@@ -1,6 +1,9 @@
 #include "train/plan_queue.h"
 
 #include <chrono>
+#include <utility>
+
+#include "lookup/bag_selection.h"
 
 namespace regatta::train {
 namespace {
@@ -9,8 +12,9 @@ constexpr std::chrono::milliseconds kStopPoll(50);  // how soon a stop is seen b
 
 }  // namespace
 
-PlanQueue::PlanQueue(data::Dataset& dataset, size_t depth, metrics::Tracer* tracer)
-    : dataset_(dataset), depth_(depth), tracer_(tracer) {}
+PlanQueue::PlanQueue(data::Dataset& dataset, std::vector<std::vector<int>> slot_sets, size_t depth,
+                     metrics::Tracer* tracer)
+    : dataset_(dataset), slot_sets_(std::move(slot_sets)), depth_(depth), tracer_(tracer) {}
 
 PlanQueue::~PlanQueue() { Stop().IgnoreError(); }
 
@@ -44,13 +48,16 @@ void PlanQueue::Run(const base::DataPosition& done) {
 
 absl::Status PlanQueue::Read(const base::DataPosition& done) {
   lookup::Planner planner;
+  lookup::BagSelection selection;
   RETURN_IF_ERROR(dataset_.BeginPass(done));
   while (auto planned = FreeBatch()) {
     ASSIGN_OR_RETURN(planned->batch, dataset_.Next());
     if (planned->batch == nullptr) break;
     metrics::TraceSpan span(tracer_, "plan");
     const data::Batch& b = *planned->batch;
-    planner.Plan({b.keys, b.offsets, b.values}, planned->plan);
+    planned->plans.resize(slot_sets_.size());
+    for (size_t i = 0; i < slot_sets_.size(); ++i)
+      planner.Plan(selection.Select({b.keys, b.offsets, b.values}, b.slots, slot_sets_[i]), planned->plans[i]);
     base::MutexLock lock(mu_);
     ready_.push_back(std::move(planned));
     changed_.NotifyAll();

@@ -19,13 +19,13 @@ namespace regatta::train {
 
 struct PlannedBatch {
   std::unique_ptr<data::Batch> batch;
-  lookup::KeyPlan plan;
+  std::vector<lookup::KeyPlan> plans;  // one for each slot set
 };
 
 class PlanQueue {
  public:
-  // Holds at most `depth` planned batches.
-  PlanQueue(data::Dataset& dataset, size_t depth, metrics::Tracer* tracer);
+  // Plans each of slot_sets (LookupLayout). Holds at most `depth` planned batches.
+  PlanQueue(data::Dataset& dataset, std::vector<std::vector<int>> slot_sets, size_t depth, metrics::Tracer* tracer);
   ~PlanQueue();
 
   // Starts to read. What fails in doing so, Next reports.
@@ -50,6 +50,7 @@ class PlanQueue {
 
   // Constant after construction.
   data::Dataset& dataset_;
+  const std::vector<std::vector<int>> slot_sets_;
   const size_t depth_;
   metrics::Tracer* const tracer_;
 

@@ -1,90 +1,109 @@
 #include "train/pull_stage.h"
 
-#include <chrono>
+#include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "lookup/chosen_slots.h"
 #include "lookup/pooling.h"
 
 namespace regatta::train {
 
-PullStage::PullStage(const model::ModelSpec& spec, comm::Communicator& communicator, int thread,
-                     metrics::Tracer* tracer)
-    : spec_(spec), communicator_(communicator), thread_(thread), tracer_(tracer) {
-  int64_t offset = 0;
-  for (const model::DenseSpec& dense : spec.dense) {
-    offsets_.push_back(offset);
-    int64_t size = 1;
-    for (int64_t extent : dense.shape) size *= extent;
-    offset += size;
+PullStage::PullStage(const NetSpec& spec, const LookupLayout& layout, Stepper& stepper, metrics::Tracer* tracer)
+    : spec_(spec), layout_(layout), stepper_(stepper), tracer_(tracer) {
+  for (const ParameterSpec& parameter : spec.dense) {
+    parameter_offsets_.push_back(dense_size_);
+    parameters_.push_back(base::TensorView::Of(static_cast<const float*>(nullptr), parameter.shape));
+    dense_size_ += parameter.count();
   }
-  keys_.resize(spec.embeddings.size());
-  buffers_.resize(spec.embeddings.size());
-  leaves_.resize(spec.embeddings.size());
+  keys_.resize(layout.tables.size());
+  buffers_.resize(spec.lookups.size());
+  offsets_.resize(spec.lookups.size());
+  lookups_.resize(spec.lookups.size());
+  offset_views_.resize(spec.lookups.size());
 }
 
-base::StepKeys PullStage::KeysOf(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
-  for (size_t i = 0; i < keys_.size(); ++i) keys_[i] = planned.plan.For(static_cast<int>(i));
-  return {.step = step, .thread = thread_, .kind = kind, .tables = keys_};
+std::span<const base::TableKeys> PullStage::KeysOf(const PlannedBatch& planned) {
+  for (size_t t = 0; t < keys_.size(); ++t)
+    keys_[t] = planned.plans[static_cast<size_t>(layout_.tables[t].slot_set)].For(static_cast<int>(t));
+  return keys_;
 }
 
-absl::Status PullStage::Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
-  metrics::TraceSpan span(tracer_, "prefetch");
-  return communicator_.Prefetch(KeysOf(planned, kind, step));
+absl::Status PullStage::Prefetch(const PlannedBatch& planned, const StepPlace& place) {
+  return stepper_.Prefetch(place, KeysOf(planned));
 }
 
-absl::Status PullStage::Run(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
-  base::StepRows rows;
-  {
-    metrics::TraceSpan span(tracer_, "pull");
-    const auto start = std::chrono::steady_clock::now();
-    RETURN_IF_ERROR(communicator_.Pull(KeysOf(planned, kind, step), &rows));
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
+absl::Status PullStage::Run(const PlannedBatch& planned) {
+  ASSIGN_OR_RETURN(const base::StepRows rows, stepper_.Pull(KeysOf(planned)));
   rows_ = rows.tables;
   metrics::TraceSpan span(tracer_, "gather");
-  for (size_t i = 0; i < leaves_.size(); ++i) {
-    RETURN_IF_ERROR(Fill(static_cast<int>(i), planned, rows.tables[i]));
-    leaves_[i].set_requires_grad(kind == base::StepKind::kTrain);
-  }
-  Bind(rows.dense, kind);
+  RETURN_IF_ERROR(CheckWidths());
+  for (size_t i = 0; i < lookups_.size(); ++i) Fill(i, planned);
+  return Bind(rows.dense);
+}
+
+absl::Status PullStage::CheckWidths() const {
+  for (size_t t = 0; t < layout_.tables.size(); ++t)
+    if (const LookupLayout::Table& table = layout_.tables[t]; rows_[t].width != table.dim)
+      return absl::InternalError(absl::StrCat("table ", table.name, " gives rows of ", rows_[t].width,
+                                              " floats, and the model reads ", table.dim));
   return absl::OkStatus();
 }
 
-absl::Status PullStage::Fill(int embedding, const PlannedBatch& planned, base::RowsView<const float> rows) {
+float* PullStage::Room(size_t lookup, int64_t floats) {
+  base::RawVector<float>& buffer = buffers_[lookup];
+  if (const auto need = static_cast<size_t>(floats); buffer.size() < need) {
+    buffer.clear();  // nothing of the smaller one is worth a copy
+    buffer.resize(need);
+  }
+  return buffer.data();
+}
+
+void PullStage::Fill(size_t lookup, const PlannedBatch& planned) {
   const data::Batch& batch = *planned.batch;
-  const model::EmbeddingSpec& spec = spec_.embeddings[embedding];
-  if (rows.width != spec.dim)
-    return absl::InternalError(
-        absl::StrCat("table ", spec.table, " gives rows of ", rows.width, " floats, and the model reads ", spec.dim));
-  const int64_t width = spec_.width(embedding);
-  torch::Tensor& buffer = buffers_[embedding];
-  if (!buffer.defined() || buffer.size(0) < batch.size) buffer = torch::empty({batch.size, width});
-  // Detached, so that each step's leaf starts without a gradient.
-  leaves_[embedding] = buffer.narrow(0, 0, batch.size).detach();
-  float* out = buffer.data_ptr<float>();
-  lookup::GatherPool(planned.plan, spec.pooling, rows, {out, width, batch.slots});
-  if (spec.dense_columns == model::DenseColumns::kApart) return absl::OkStatus();
-  const int64_t first = int64_t{batch.slots} * spec.dim;
+  const LookupSpec& spec = spec_.lookups[lookup];
+  const LookupLayout::Lookup& place = layout_.lookups[lookup];
+  const auto table = static_cast<size_t>(place.table), set = static_cast<size_t>(layout_.tables[table].slot_set);
+  const lookup::KeyPlan& plan = planned.plans[set];
+  if (spec.pooling == base::Pooling::kNone) return FillRows(lookup, plan, batch.size);
+  const int64_t width = spec_.width(static_cast<int>(lookup));
+  const auto columns = static_cast<int>(place.chosen.size());
+  float* const out = Room(lookup, batch.size * width);
+  lookups_[lookup] = base::TensorView::Matrix(out, batch.size, width);
+  if (place.whole) {
+    lookup::GatherPool(plan, spec.pooling, rows_[table], {out, width, columns});
+  } else {
+    const auto slots = static_cast<int>(layout_.slot_sets[set].size());
+    lookup::GatherChosen(plan, spec.pooling, rows_[table], {slots, place.chosen}, {out, width, columns});
+  }
+  if (spec.dense_columns == DenseColumns::kApart) return;
+  const int64_t first = int64_t{columns} * spec.dim;
   for (int sample = 0; sample < batch.size; ++sample)
     std::memcpy(out + sample * width + first, batch.dense.data() + int64_t{sample} * batch.dense_dim,
-                sizeof(float) * batch.dense_dim);
-  return absl::OkStatus();
+                sizeof(float) * static_cast<size_t>(batch.dense_dim));
 }
 
-void PullStage::Bind(std::span<const float> dense, base::StepKind kind) {
-  if (dense.data() != bound_) {
-    bound_ = dense.data();
-    parameters_.clear();
-    for (size_t i = 0; i < spec_.dense.size(); ++i) {
-      // torch has no read-only tensors; nothing writes through this one.
-      float* values = const_cast<float*>(dense.data()) + offsets_[i];
-      parameters_.push_back(torch::from_blob(values, spec_.dense[i].shape));
-    }
-  }
-  for (torch::Tensor& parameter : parameters_) {
-    parameter.set_requires_grad(kind == base::StepKind::kTrain);
-    parameter.mutable_grad() = torch::Tensor();
-  }
+void PullStage::FillRows(size_t lookup, const lookup::KeyPlan& plan, int samples) {
+  const LookupLayout::Lookup& place = layout_.lookups[lookup];
+  const auto table = static_cast<size_t>(place.table), set = static_cast<size_t>(layout_.tables[table].slot_set);
+  const lookup::SlotChoice choice{static_cast<int>(layout_.slot_sets[set].size()), place.chosen};
+  const int64_t ids = lookup::CountIds(plan, choice), dim = spec_.lookups[lookup].dim;
+  float* const out = Room(lookup, std::max<int64_t>(ids, 1) * dim);
+  std::vector<int64_t>& offsets = offsets_[lookup];
+  offsets.resize(static_cast<size_t>(samples) * place.chosen.size() + 1);
+  lookup::GatherRows(plan, rows_[table], choice, out, offsets);
+  lookups_[lookup] = base::TensorView::Matrix(out, ids, dim);
+  offset_views_[lookup] = base::TensorView::Of(offsets.data(), std::array{static_cast<int64_t>(offsets.size())});
+}
+
+// The parameters are used where the communicator has them, without a copy.
+absl::Status PullStage::Bind(std::span<const float> dense) {
+  if (dense.size() != static_cast<size_t>(dense_size_))
+    return absl::InternalError(
+        absl::StrCat("the dense table has ", dense.size(), " floats, and the model reads ", dense_size_));
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    parameters_[i].data = const_cast<float*>(dense.data()) + parameter_offsets_[i];
+  return absl::OkStatus();
 }
 
 }  // namespace regatta::train

@@ -1,51 +1,59 @@
-// Rows of a batch's keys to the leaf tensors that a model reads.
+// Rows of a batch's keys to the matrices that a net reads.
 // Thread-safety: belongs to one thread.
 #pragma once
 
 #include <vector>
 
+#include "base/raw_vector.h"
 #include "base/status.h"
-#include "comm/communicator.h"
-#include "model/model.h"
-#include "model/tensor.h"
+#include "base/tensor_view.h"
+#include "metrics/trace.h"
+#include "train/lookup_layout.h"
+#include "train/net_spec.h"
 #include "train/plan_queue.h"
+#include "train/stepper.h"
 
 namespace regatta::train {
 
 class PullStage {
  public:
-  PullStage(const model::ModelSpec& spec, comm::Communicator& communicator, int thread, metrics::Tracer* tracer);
+  PullStage(const NetSpec& spec, const LookupLayout& layout, Stepper& stepper, metrics::Tracer* tracer);
 
   // The batch is this thread's next one.
-  absl::Status Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
-  // Afterwards leaves() and parameters() hold the step's values and require gradients in training.
-  absl::Status Run(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
+  absl::Status Prefetch(const PlannedBatch& planned, const StepPlace& place);
+  // The stepper has begun the step. Afterwards lookups() and parameters() view the step's values, until the step
+  // commits.
+  absl::Status Run(const PlannedBatch& planned);
 
-  // That the last pull took.
-  double seconds() const { return seconds_; }
-  std::span<const torch::Tensor> leaves() const { return leaves_; }
-  std::span<const torch::Tensor> parameters() const { return parameters_; }
+  std::span<const base::TensorView> lookups() const { return lookups_; }
+  // Of each lookup without pooling; of the others an empty view.
+  std::span<const base::TensorView> offsets() const { return offset_views_; }
+  std::span<const base::TensorView> parameters() const { return parameters_; }
   // The rows that were pulled, a table each; valid until the step commits.
   std::span<const base::RowsView<const float>> rows() const { return rows_; }
-  std::span<const int64_t> parameter_offsets() const { return offsets_; }
+  std::span<const int64_t> parameter_offsets() const { return parameter_offsets_; }
 
  private:
-  base::StepKeys KeysOf(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
-  absl::Status Fill(int embedding, const PlannedBatch& planned, base::RowsView<const float> rows);
-  void Bind(std::span<const float> dense, base::StepKind kind);
+  std::span<const base::TableKeys> KeysOf(const PlannedBatch& planned);
+  absl::Status CheckWidths() const;
+  void Fill(size_t lookup, const PlannedBatch& planned);
+  void FillRows(size_t lookup, const lookup::KeyPlan& plan, int samples);
+  float* Room(size_t lookup, int64_t floats);
+  absl::Status Bind(std::span<const float> dense);
 
-  const model::ModelSpec& spec_;
-  comm::Communicator& communicator_;
-  const int thread_;
+  const NetSpec& spec_;
+  const LookupLayout& layout_;
+  Stepper& stepper_;
   metrics::Tracer* const tracer_;
-  std::vector<int64_t> offsets_;  // of each parameter in the flattened dense array
+  std::vector<int64_t> parameter_offsets_;  // in the flattened dense array
+  int64_t dense_size_ = 0;
   std::vector<base::TableKeys> keys_;
   std::span<const base::RowsView<const float>> rows_;
-  std::vector<torch::Tensor> buffers_;  // of the largest batch so far; a leaf is its first rows
-  std::vector<torch::Tensor> leaves_;
-  std::vector<torch::Tensor> parameters_;
-  double seconds_ = 0;
-  const float* bound_ = nullptr;  // the dense array that parameters_ views
+  std::vector<base::RawVector<float>> buffers_;  // of the largest batch so far
+  std::vector<std::vector<int64_t>> offsets_;    // of lookups without pooling
+  std::vector<base::TensorView> lookups_;
+  std::vector<base::TensorView> offset_views_;
+  std::vector<base::TensorView> parameters_;
 };
 
 }  // namespace regatta::train

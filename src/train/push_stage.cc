@@ -1,9 +1,8 @@
 #include "train/push_stage.h"
 
-#include <chrono>
+#include <algorithm>
 #include <cmath>
 
-#include "base/gradient.h"
 #include "lookup/pooling.h"
 
 namespace regatta::train {
@@ -14,86 +13,107 @@ void AddL2(double scale, base::RowsView<const float> rows, size_t count, base::R
     for (int j = 0; j < rows.width; ++j) merged[u * rows.width + j] += static_cast<float>(scale) * rows.row(u)[j];
 }
 
+size_t LargestParameter(const NetSpec& spec) {
+  int64_t count = 0;
+  for (const ParameterSpec& parameter : spec.dense) count = std::max(count, parameter.count());
+  return static_cast<size_t>(count);
+}
+
+double SquaredNorm(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += double{value} * value;
+  return sum;
+}
+
 }  // namespace
 
-PushStage::PushStage(const model::ModelSpec& spec, comm::Communicator& communicator, int thread, double clip_by_norm,
+PushStage::PushStage(const NetSpec& spec, const LookupLayout& layout, Stepper& stepper, double clip_by_norm,
                      metrics::Tracer* tracer)
-    : spec_(spec), communicator_(communicator), thread_(thread), clip_by_norm_(clip_by_norm), tracer_(tracer) {
-  merged_.resize(spec.embeddings.size());
-  tables_.resize(spec.embeddings.size());
+    : spec_(spec), layout_(layout), stepper_(stepper), clip_by_norm_(clip_by_norm), tracer_(tracer) {
+  merged_.resize(layout.tables.size());
+  tables_.resize(layout.tables.size());
 }
 
-absl::Status PushStage::Run(const PlannedBatch& planned, const PullStage& pulled, uint64_t step) {
+absl::Status PushStage::Run(const PlannedBatch& planned, const PullStage& pulled, const NetGrads& grads) {
   const auto samples = static_cast<uint32_t>(planned.batch->size);
-  held_.clear();
   {
     metrics::TraceSpan span(tracer_, "merge");
-    Merge(planned, pulled);
-    CollectDense(pulled, samples);
-    CountBad();
+    Merge(planned, pulled, grads);
+    CollectDense(pulled, grads);
+    if (clip_by_norm_ > 0) ClipDense(samples);
   }
-  metrics::TraceSpan span(tracer_, "commit");
-  const auto start = std::chrono::steady_clock::now();
-  RETURN_IF_ERROR(communicator_.Commit({.step = step,
-                                        .thread = thread_,
-                                        .samples = samples,
-                                        .tables = tables_,
-                                        .dense = dense_,
-                                        .batch = planned.batch->index,
-                                        .pass = planned.batch->pass}));
-  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return absl::OkStatus();
+  return stepper_.Commit(samples, tables_, dense_);
 }
 
-void PushStage::Merge(const PlannedBatch& planned, const PullStage& pulled) {
-  for (size_t i = 0; i < spec_.embeddings.size(); ++i) {
-    const model::EmbeddingSpec& spec = spec_.embeddings[i];
-    base::RawVector<float>& merged = merged_[i];
-    const size_t need = planned.plan.keys.size() * spec.dim;
+void PushStage::Merge(const PlannedBatch& planned, const PullStage& pulled, const NetGrads& grads) {
+  for (size_t t = 0; t < layout_.tables.size(); ++t) {
+    const LookupLayout::Table& table = layout_.tables[t];
+    const lookup::KeyPlan& plan = planned.plans[static_cast<size_t>(table.slot_set)];
+    base::RawVector<float>& merged = merged_[t];
+    const size_t need = plan.keys.size() * static_cast<size_t>(table.dim);
     if (merged.size() < need) merged.resize(need + need / 8);
-    torch::Tensor grad = pulled.leaves()[i].grad();
-    if (grad.defined()) {
-      grad = grad.contiguous();
-      held_.push_back(grad);
-      lookup::MergeGradients(planned.plan, spec.pooling,
-                             {grad.data_ptr<float>(), spec_.width(static_cast<int>(i)), planned.batch->slots},
-                             {merged.data(), spec.dim, spec.dim});
-    } else {  // the loss does not depend on this embedding
-      std::fill_n(merged.begin(), need, 0.0f);
+    auto onto = lookup::Onto::kSet;
+    for (const int lookup : table.lookups) {
+      const base::TensorView& grad = grads.lookups[static_cast<size_t>(lookup)];
+      if (grad.empty()) continue;  // the loss does not depend on this lookup
+      AddLookup(static_cast<size_t>(lookup), planned, grad, onto);
+      onto = lookup::Onto::kAdd;
     }
-    if (spec.l2 > 0) AddL2(spec.l2 * planned.batch->size, pulled.rows()[i], planned.plan.keys.size(), merged);
-    tables_[i] = {.keys = planned.plan.For(static_cast<int>(i)),
-                  .grads = {merged.data(), spec.dim, spec.dim},
+    if (onto == lookup::Onto::kSet) std::fill_n(merged.begin(), need, 0.0f);
+    if (table.l2 > 0) AddL2(table.l2 * planned.batch->size, pulled.rows()[t], plan.keys.size(), merged);
+    tables_[t] = {.keys = plan.For(static_cast<int>(t)),
+                  .grads = {merged.data(), table.dim, table.dim},
                   .slot = {},
                   .show = {},
                   .click = {}};
   }
 }
 
-void PushStage::CountBad() {
-  bad_rows_ = 0;
-  for (const base::TableGrads& table : tables_)
-    bad_rows_ += base::CountNonFiniteRows(table.grads, table.keys.keys.size());
-  bad_dense_ = false;
-  for (const base::DenseGrad& grad : dense_) bad_dense_ |= !base::AllFinite(grad.values);
+// Puts the gradient of one lookup into its table's.
+void PushStage::AddLookup(size_t lookup, const PlannedBatch& planned, const base::TensorView& grad, lookup::Onto onto) {
+  const LookupSpec& spec = spec_.lookups[lookup];
+  const LookupLayout::Lookup& place = layout_.lookups[lookup];
+  const auto table = static_cast<size_t>(place.table), set = static_cast<size_t>(layout_.tables[table].slot_set);
+  const lookup::KeyPlan& plan = planned.plans[set];
+  const lookup::SlotChoice choice{static_cast<int>(layout_.slot_sets[set].size()), place.chosen};
+  const base::RowsView<float> out{merged_[table].data(), spec.dim, spec.dim};
+  const float* const values = grad.floats().data();
+  if (spec.pooling == base::Pooling::kNone) return lookup::MergeRows(plan, choice, values, onto, out);
+  const lookup::BagMatrix<const float> bags{values, spec_.width(static_cast<int>(lookup)),
+                                            static_cast<int>(place.chosen.size())};
+  if (place.whole && onto == lookup::Onto::kSet) return lookup::MergeGradients(plan, spec.pooling, bags, out);
+  lookup::MergeChosen(plan, spec.pooling, choice, bags, onto, out);
 }
 
-void PushStage::CollectDense(const PullStage& pulled, uint32_t samples) {
+void PushStage::CollectDense(const PullStage& pulled, const NetGrads& grads) {
   dense_.clear();
-  double square = 0;
-  for (size_t i = 0; i < pulled.parameters().size(); ++i) {
-    const torch::Tensor& parameter = pulled.parameters()[i];
-    torch::Tensor grad = parameter.grad();
-    grad = grad.defined() ? grad.contiguous() : torch::zeros_like(parameter);
-    held_.push_back(grad);
-    if (clip_by_norm_ > 0) square += std::pow(grad.norm().item<double>() / samples, 2);
-    dense_.push_back({pulled.parameter_offsets()[i], {grad.data_ptr<float>(), static_cast<size_t>(grad.numel())}});
+  for (size_t i = 0; i < grads.parameters.size(); ++i) {
+    const auto count = static_cast<size_t>(pulled.parameters()[i].count());
+    const base::TensorView& grad = grads.parameters[i];
+    if (grad.empty() && zeros_.empty()) zeros_.resize(LargestParameter(spec_));
+    dense_.push_back(
+        {pulled.parameter_offsets()[i], grad.empty() ? std::span<const float>(zeros_.data(), count) : grad.floats()});
   }
-  const double norm = std::sqrt(square);
-  if (clip_by_norm_ <= 0 || norm <= clip_by_norm_) return;
-  torch::NoGradGuard no_grad;
-  const size_t first = held_.size() - pulled.parameters().size();
-  for (size_t i = first; i < held_.size(); ++i) held_[i].mul_(clip_by_norm_ / norm);
+}
+
+// The gradients are the net's: what is scaled is a copy.
+void PushStage::ClipDense(uint32_t samples) {
+  double square = 0;
+  size_t count = 0;
+  for (const base::DenseGrad& grad : dense_) {
+    square += SquaredNorm(grad.values);
+    count += grad.values.size();
+  }
+  const double norm = std::sqrt(square) / samples;
+  if (norm <= clip_by_norm_) return;
+  const auto scale = static_cast<float>(clip_by_norm_ / norm);
+  clipped_.resize(count);
+  float* out = clipped_.data();
+  for (base::DenseGrad& grad : dense_) {
+    for (size_t i = 0; i < grad.values.size(); ++i) out[i] = grad.values[i] * scale;
+    grad.values = {out, grad.values.size()};
+    out += grad.values.size();
+  }
 }
 
 }  // namespace regatta::train

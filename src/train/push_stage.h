@@ -1,4 +1,4 @@
-// Leaf gradients to one gradient a key, dense gradients to pieces of the flattened array: what a step commits.
+// Gradients of a net's inputs to one gradient a key and to pieces of the flattened dense array: what a step commits.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -6,43 +6,40 @@
 
 #include "base/raw_vector.h"
 #include "base/status.h"
-#include "comm/communicator.h"
-#include "model/model.h"
-#include "model/tensor.h"
+#include "lookup/chosen_slots.h"
+#include "metrics/trace.h"
+#include "train/lookup_layout.h"
+#include "train/net.h"
 #include "train/plan_queue.h"
 #include "train/pull_stage.h"
+#include "train/stepper.h"
 
 namespace regatta::train {
 
 class PushStage {
  public:
-  PushStage(const model::ModelSpec& spec, comm::Communicator& communicator, int thread, double clip_by_norm,
+  PushStage(const NetSpec& spec, const LookupLayout& layout, Stepper& stepper, double clip_by_norm,
             metrics::Tracer* tracer);
 
-  absl::Status Run(const PlannedBatch& planned, const PullStage& pulled, uint64_t step);
-  // That the last commit took.
-  double seconds() const { return seconds_; }
-  // Gradients of the last step with NaN or Inf. What becomes of them the mode decides, by its NanPolicy.
-  uint64_t bad_rows() const { return bad_rows_; }
-  bool bad_dense() const { return bad_dense_; }
+  // `grads` have the shapes of what was pulled.
+  absl::Status Run(const PlannedBatch& planned, const PullStage& pulled, const NetGrads& grads);
 
  private:
-  void Merge(const PlannedBatch& planned, const PullStage& pulled);
-  void CountBad();
-  void CollectDense(const PullStage& pulled, uint32_t samples);
+  void Merge(const PlannedBatch& planned, const PullStage& pulled, const NetGrads& grads);
+  void AddLookup(size_t lookup, const PlannedBatch& planned, const base::TensorView& grad, lookup::Onto onto);
+  void CollectDense(const PullStage& pulled, const NetGrads& grads);
+  void ClipDense(uint32_t samples);
 
-  const model::ModelSpec& spec_;
-  comm::Communicator& communicator_;
-  const int thread_;
+  const NetSpec& spec_;
+  const LookupLayout& layout_;
+  Stepper& stepper_;
   const double clip_by_norm_;
   metrics::Tracer* const tracer_;
-  std::vector<torch::Tensor> held_;             // gradients that the views below point into
+  std::vector<float> zeros_;                    // the gradient of a parameter that the loss does not depend on
+  base::RawVector<float> clipped_;              // the dense gradients of a step that was clipped
   std::vector<base::RawVector<float>> merged_;  // one gradient a key, a table each
   std::vector<base::TableGrads> tables_;
   std::vector<base::DenseGrad> dense_;
-  double seconds_ = 0;
-  uint64_t bad_rows_ = 0;
-  bool bad_dense_ = false;
 };
 
 }  // namespace regatta::train

@@ -1,122 +1,112 @@
 #include "train/step_runner.h"
 
 #include <cmath>
-#include <exception>
-#include <string>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/str_join.h"
 #include "train/pull_stage.h"
 #include "train/push_stage.h"
+#include "train/stepper.h"
 
 namespace regatta::train {
 
+using base::TensorView;
+
 class StepRunner::Impl {
  public:
-  Impl(const model::Model& model, comm::Communicator& communicator, const StepOptions& options)
-      : model_(model),
+  Impl(CheckedNet net, comm::Communicator& communicator, const StepOptions& options)
+      : net_(std::move(net)),
         tracer_(options.tracer),
-        pull_(model.spec(), communicator, options.thread, options.tracer),
-        push_(model.spec(), communicator, options.thread, options.clip_by_norm, options.tracer) {}
+        layout_(net_.spec()),
+        stepper_(communicator, options.thread, Stepper::Pulls::kOne, options.tracer),
+        pull_(net_.spec(), layout_, stepper_, options.tracer),
+        push_(net_.spec(), layout_, stepper_, options.clip_by_norm, options.tracer) {}
+
+  const LookupLayout& layout() const { return layout_; }
 
   absl::Status Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
-    return pull_.Prefetch(planned, kind, step);
+    return pull_.Prefetch(planned, PlaceOf(*planned.batch, kind, step));
   }
 
-  // Nothing that a model or torch throws gets farther than this.
   absl::StatusOr<StepResult> Run(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
-    std::string thrown;
-    try {
-      return Walk(planned, kind, step);
-    } catch (const c10::Error& e) {
-      thrown = e.what_without_backtrace();
-    } catch (const std::exception& e) {
-      thrown = e.what();
-    } catch (...) {
-      thrown = "it threw something that is no std::exception";
-    }
-    return absl::InternalError(absl::StrCat("batch ", planned.batch->index, ": the model failed: ", thrown));
-  }
-
- private:
-  absl::StatusOr<StepResult> Walk(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
-    const bool training = kind == base::StepKind::kTrain;
-    torch::AutoGradMode grad_mode(training);
-    RETURN_IF_ERROR(pull_.Run(planned, kind, step));
-    result_.pull_seconds = pull_.seconds();
-    result_.commit_seconds = 0;
-    result_.bad_rows = 0;
-    result_.bad_dense = false;
-    ASSIGN_OR_RETURN(const torch::Tensor total, Forward(*planned.batch));
-    if (!training) return result_;
-    {
-      metrics::TraceSpan span(tracer_, "backward");
-      total.backward();
-    }
-    RETURN_IF_ERROR(push_.Run(planned, pull_, step));
-    result_.commit_seconds = push_.seconds();
-    result_.bad_rows = push_.bad_rows();
-    result_.bad_dense = push_.bad_dense();
+    const data::Batch& batch = *planned.batch;
+    stepper_.BeginStep(PlaceOf(batch, kind, step));
+    RETURN_IF_ERROR(pull_.Run(planned));
+    result_ = StepResult();
+    result_.batch = &batch;
+    result_.pull_seconds = stepper_.pull_seconds();
+    const NetInput in{.kind = kind,
+                      .lookups = pull_.lookups(),
+                      .offsets = pull_.offsets(),
+                      .parameters = pull_.parameters(),
+                      .features = TensorView::Matrix(batch.dense.data(), batch.size, batch.dense_dim),
+                      .labels = TensorView::Vector(batch.labels.data(), batch.size)};
+    RETURN_IF_ERROR(Forward(batch, in));
+    if (kind == base::StepKind::kInfer) return result_;
+    ASSIGN_OR_RETURN(const NetGrads grads, Backward(batch, in));
+    RETURN_IF_ERROR(push_.Run(planned, pull_, grads));
+    result_.commit_seconds = stepper_.commit_seconds();
+    result_.bad_rows = stepper_.bad_rows();
+    result_.bad_dense = stepper_.bad_dense();
     return result_;
   }
 
-  // The sum of the loss. DATA_LOSS where it is not finite.
-  absl::StatusOr<torch::Tensor> Forward(const data::Batch& batch) {
+ private:
+  // DATA_LOSS if the loss is not finite.
+  absl::Status Forward(const data::Batch& batch, const NetInput& in) {
     metrics::TraceSpan span(tracer_, "forward");
-    const auto view = [](const std::vector<float>& values, at::IntArrayRef shape) {
-      return torch::from_blob(const_cast<float*>(values.data()), shape);
-    };
-    const model::Output output = model_.Forward({.embeddings = pull_.leaves(),
-                                                 .dense = pull_.parameters(),
-                                                 .features = view(batch.dense, {batch.size, batch.dense_dim}),
-                                                 .labels = view(batch.labels, {batch.size})});
-    RETURN_IF_ERROR(CheckOnePerSample("loss", output.loss, batch));
-    RETURN_IF_ERROR(CheckOnePerSample("prediction", output.predictions, batch));
-    torch::Tensor loss = output.loss;
-    result_.weight_sum = batch.size;
-    if (!batch.weights.empty()) {
-      const torch::Tensor weights = view(batch.weights, {batch.size});
-      loss = loss * weights;
-      result_.weight_sum = weights.sum().item<double>();
+    const auto output = net_.Forward(in);
+    if (!output.ok()) return OfBatch(batch, output.status());
+    const std::span<const float> loss = output->loss.floats();
+    result_.predictions = output->predictions.floats();
+    for (size_t i = 0; i < loss.size(); ++i) {
+      const float weight = batch.weights.empty() ? 1 : batch.weights[i];
+      result_.loss_sum += double{loss[i]} * weight;
+      result_.weight_sum += weight;
     }
-    const torch::Tensor total = loss.sum();
-    predictions_ = output.predictions.contiguous();
-    result_.batch = &batch;
-    result_.predictions = {predictions_.data_ptr<float>(), static_cast<size_t>(predictions_.numel())};
-    result_.loss_sum = total.item<double>();
     if (!std::isfinite(result_.loss_sum))
       return absl::DataLossError(absl::StrCat("the loss of batch ", batch.index, " is ", result_.loss_sum));
-    for (int i = 0; i < batch.size; ++i)
-      if (const float p = result_.predictions[static_cast<size_t>(i)]; !(p >= 0 && p <= 1))
-        return absl::InvalidArgumentError(absl::StrCat("batch ", batch.index, ": the model's prediction for sample ", i,
-                                                       " is ", p, "; it must be a probability from 0 to 1"));
-    return total;
-  }
-
-  // What a model returns is a user's: a tensor of another shape would be read past its end, or broadcast.
-  static absl::Status CheckOnePerSample(const char* what, const torch::Tensor& tensor, const data::Batch& batch) {
-    const std::string wanted = absl::StrCat("it must have the shape [", batch.size, "], one value for each sample");
-    const std::string named = absl::StrCat("batch ", batch.index, ": the model's ", what);
-    if (!tensor.defined()) return absl::InvalidArgumentError(absl::StrCat(named, " is not set; ", wanted));
-    if (tensor.dim() != 1 || tensor.numel() != batch.size)
-      return absl::InvalidArgumentError(
-          absl::StrCat(named, " has the shape [", absl::StrJoin(tensor.sizes(), ", "), "]; ", wanted));
-    if (tensor.scalar_type() != torch::kFloat32)
-      return absl::InvalidArgumentError(
-          absl::StrCat(named, " has the type ", c10::toString(tensor.scalar_type()), "; it must be Float"));
+    for (size_t i = 0; i < result_.predictions.size(); ++i)
+      if (const float p = result_.predictions[i]; !(p >= 0 && p <= 1))
+        return OfBatch(batch, absl::InvalidArgumentError(absl::StrCat("the model ", net_.spec().name,
+                                                                      ": its prediction for sample ", i, " is ", p,
+                                                                      "; it must be a probability from 0 to 1")));
     return absl::OkStatus();
   }
 
-  const model::Model& model_;
+  absl::StatusOr<NetGrads> Backward(const data::Batch& batch, const NetInput& in) {
+    metrics::TraceSpan span(tracer_, "backward");
+    const auto samples = static_cast<size_t>(batch.size);
+    if (batch.weights.empty() && ones_.size() < samples) ones_.resize(samples, 1.0f);
+    const float* const weights = batch.weights.empty() ? ones_.data() : batch.weights.data();
+    auto grads = net_.Backward(in, TensorView::Vector(weights, batch.size));
+    if (!grads.ok()) return OfBatch(batch, grads.status());
+    return grads;
+  }
+
+  static StepPlace PlaceOf(const data::Batch& batch, base::StepKind kind, uint64_t step) {
+    return {.kind = kind, .step = step, .pass = batch.pass, .batch = batch.index};
+  }
+
+  static absl::Status OfBatch(const data::Batch& batch, const absl::Status& status) {
+    return base::Annotate(status, absl::StrCat("batch ", batch.index));
+  }
+
+  CheckedNet net_;
   metrics::Tracer* const tracer_;
+  const LookupLayout layout_;
+  Stepper stepper_;
   PullStage pull_;
   PushStage push_;
-  torch::Tensor predictions_;
+  std::vector<float> ones_;  // the weights of samples that have none
   StepResult result_;
 };
 
-StepRunner::StepRunner(const model::Model& model, comm::Communicator& communicator, const StepOptions& options)
-    : impl_(std::make_unique<Impl>(model, communicator, options)) {}
+StepRunner::StepRunner(CheckedNet net, comm::Communicator& communicator, const StepOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(net), communicator, options)) {}
 StepRunner::~StepRunner() = default;
+
+const LookupLayout& StepRunner::layout() const { return impl_->layout(); }
 
 absl::Status StepRunner::Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
   return impl_->Prefetch(planned, kind, step);

@@ -1,5 +1,5 @@
-// One training thread's walk of a batch: pull, gather, forward, backward, merge, commit. Holds the tensors that the
-// walk reuses from step to step.
+// One training thread's walk of a batch: pull, gather, forward, backward, merge, commit. Holds the net and the buffers
+// that the walk reuses from step to step.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -9,7 +9,8 @@
 #include "base/step.h"
 #include "comm/communicator.h"
 #include "metrics/trace.h"
-#include "model/model.h"
+#include "train/checked_net.h"
+#include "train/lookup_layout.h"
 #include "train/plan_queue.h"
 
 namespace regatta::train {
@@ -34,9 +35,11 @@ struct StepResult {
 
 class StepRunner {
  public:
-  StepRunner(const model::Model& model, comm::Communicator& communicator, const StepOptions& options);
+  StepRunner(CheckedNet net, comm::Communicator& communicator, const StepOptions& options);
   ~StepRunner();
 
+  // What batches are planned by.
+  const LookupLayout& layout() const;
   // The batch is the thread's next one: its rows may be fetched while the present one is worked on.
   absl::Status Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
   // A loss that is not finite is DATA_LOSS: nothing of the step is committed.

@@ -1,7 +1,9 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/elapsed.h"
@@ -9,6 +11,16 @@
 #include "train/plan_queue.h"
 
 namespace regatta::train {
+namespace {
+
+constexpr uint64_t kLeastWindow = 64;  // batches: a position has room for so many without an allocation
+
+// A thread has a batch in work and may hold its next one. As much again lets the others go on while one is slow.
+uint64_t WindowOf(int threads) {
+  return std::clamp<uint64_t>(4 * static_cast<uint64_t>(threads), kLeastWindow, base::DataPosition::kWindow);
+}
+
+}  // namespace
 
 // The state that the threads of one pass share.
 class Trainer::Pass {
@@ -19,14 +31,13 @@ class Trainer::Pass {
         queue_(queue),
         kind_(kind),
         first_step_(first_step),
+        window_(WindowOf(trainer.options_.threads)),
         observer_(observer),
         position_(done),
         stopping_(observer.StopsHere()) {}
 
   void RunThread(int thread) {
-    StepRunner runner(
-        trainer_.model_, trainer_.communicator_,
-        {.thread = thread, .clip_by_norm = trainer_.options_.clip_by_norm, .tracer = trainer_.options_.tracer});
+    StepRunner& runner = *trainer_.runners_[static_cast<size_t>(thread)];
     const auto stop_asked = [this] { return observer_.StopAsked(); };
     std::unique_ptr<PlannedBatch> ahead;
     while (Enter(ahead == nullptr ? Holding::kNothing : Holding::kBatch)) {
@@ -70,15 +81,15 @@ class Trainer::Pass {
     return true;
   }
 
-  // A thread that runs far ahead of a slow one waits: a position holds a window of DataPosition::kWindow batches.
+  // A thread that runs far ahead of a slow one waits: a position holds a limited window of batches.
   void AwaitWindow(uint64_t batch) {
     base::MutexLock lock(mu_);
-    while (batch >= position_.low + base::DataPosition::kWindow && status_.ok()) changed_.Wait(mu_);
+    while (batch >= position_.low + window_ && status_.ok()) changed_.Wait(mu_);
   }
 
   // Where the mode fetches ahead, takes the thread's next batch if it is there and starts fetching its rows.
   absl::Status LookAhead(StepRunner& runner, std::unique_ptr<PlannedBatch>& ahead) {
-    if (!trainer_.communicator_.prefetches() || pausing()) return absl::OkStatus();
+    if (!trainer_.communicator_.traits().prefetches || pausing()) return absl::OkStatus();
     ahead = queue_.TryNext();
     if (ahead == nullptr) return absl::OkStatus();
     return runner.Prefetch(*ahead, kind_, first_step_ + ahead->batch->index);
@@ -116,7 +127,7 @@ class Trainer::Pass {
   // The batches of a push are finished first.
   void PauseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (pausing_) return;
-    const auto push = static_cast<uint64_t>(trainer_.communicator_.batches_a_push());
+    const auto push = static_cast<uint64_t>(trainer_.communicator_.traits().batches_a_push);
     pausing_ = true;
     pause_at_ = (entered_ + push - 1) / push * push;
   }
@@ -142,6 +153,7 @@ class Trainer::Pass {
   PlanQueue& queue_;
   const base::StepKind kind_;
   const uint64_t first_step_;
+  const uint64_t window_;  // batches
   PassObserver& observer_;
 
   base::Mutex mu_;
@@ -157,14 +169,25 @@ class Trainer::Pass {
   bool left_over_ ABSL_GUARDED_BY(mu_) = false;  // a batch that a thread held when the pass was stopped
 };
 
-Trainer::Trainer(const model::Model& model, comm::Communicator& communicator, const TrainerOptions& options)
-    : model_(model), communicator_(communicator), options_(options) {}
+Trainer::Trainer(NetMaker nets, comm::Communicator& communicator, const TrainerOptions& options)
+    : nets_(std::move(nets)), communicator_(communicator), options_(options) {}
+
+absl::Status Trainer::MakeRunners() {
+  for (int t = static_cast<int>(runners_.size()); t < options_.threads; ++t) {
+    ASSIGN_OR_RETURN(CheckedNet net, CheckedNet::Make(nets_));
+    runners_.push_back(std::make_unique<StepRunner>(
+        std::move(net), communicator_,
+        StepOptions{.thread = t, .clip_by_norm = options_.clip_by_norm, .tracer = options_.tracer}));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<PassEnd> Trainer::RunPass(data::Dataset& dataset, base::StepKind kind, const base::DataPosition& done,
                                          uint64_t first_step, PassObserver& observer) {
-  PlanQueue queue(dataset, 2 + static_cast<size_t>(options_.threads), options_.tracer);
-  RETURN_IF_ERROR(communicator_.BeginPass(
-      {.pass = done.pass, .kind = kind, .first_step = first_step, .first_batch = done.low, .window = done.window}));
+  RETURN_IF_ERROR(MakeRunners());
+  PlanQueue queue(dataset, runners_.front()->layout().slot_sets, 2 + static_cast<size_t>(options_.threads),
+                  options_.tracer);
+  RETURN_IF_ERROR(communicator_.BeginPass({.learnt = done, .kind = kind, .first_step = first_step}));
   queue.Start(done);
   Pass pass(*this, queue, kind, done, first_step, observer);
   std::vector<std::thread> threads;

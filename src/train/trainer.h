@@ -1,16 +1,18 @@
 // Runs a pass over a dataset with T threads: Next, Pull, Forward, Backward, Commit, and the observer's AfterStep. The
-// mode is the communicator's matter, the model's mathematics the model's.
+// mode is the communicator's matter, the mathematics the net's.
 // Thread-safety: one pass at a time.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/status.h"
 #include "base/step.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
 #include "metrics/trace.h"
-#include "model/model.h"
+#include "train/net.h"
 #include "train/step_runner.h"
 
 namespace regatta::train {
@@ -59,7 +61,8 @@ struct TrainerOptions {
 
 class Trainer {
  public:
-  Trainer(const model::Model& model, comm::Communicator& communicator, const TrainerOptions& options);
+  // Every thread gets a net of its own from `nets`.
+  Trainer(NetMaker nets, comm::Communicator& communicator, const TrainerOptions& options);
 
   // Trains on (or infers) every batch of the pass that `done` does not contain; `first_step` is the step number of the
   // pass's batch 0.
@@ -68,9 +71,12 @@ class Trainer {
 
  private:
   class Pass;
-  const model::Model& model_;
+  absl::Status MakeRunners();
+
+  const NetMaker nets_;
   comm::Communicator& communicator_;
   const TrainerOptions options_;
+  std::vector<std::unique_ptr<StepRunner>> runners_;  // one for each thread, from the first pass on
 };
 
 }  // namespace regatta::train

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "data/slot_key.h"
 
 namespace regatta::worker {
 
@@ -36,7 +37,10 @@ std::string BatchText(const data::Batch& batch, const data::Schema& schema, int 
     for (int slot = 0; slot < batch.slots; ++slot) {
       const int64_t bag = int64_t{s} * batch.slots + slot;
       for (uint32_t p = batch.offsets[bag]; p < batch.offsets[bag + 1]; ++p) {
-        absl::StrAppendFormat(&text, " %s:%d", schema.sparse_slots[slot], batch.keys[p]);
+        const std::string& name = schema.sparse_slots[slot];
+        const bool shared = schema.id_space == base::IdSpace::kShared;
+        absl::StrAppendFormat(&text, " %s:%d", name,
+                              shared ? batch.keys[p] : data::IdOfSlotKey(data::SlotSalt(name), batch.keys[p]));
         if (!batch.values.empty()) absl::StrAppendFormat(&text, " %s:%.9g", schema.value_slot, batch.values[p]);
       }
     }

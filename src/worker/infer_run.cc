@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/output_file.h"
 #include "checkpoint/save_list.h"
+#include "model/torch_net.h"
 #include "train/pass_meter.h"
 #include "worker/stop_signal.h"
 
@@ -82,7 +83,7 @@ class InferObserver : public train::PassObserver {
 InferRun::InferRun(Job& job, train::Reporter& reporter)
     : job_(job),
       reporter_(reporter),
-      trainer_(*job.model, job.embedded().communicator(),
+      trainer_(model::TorchNets(*job.model, job.run.model), job.embedded().communicator(),
                {.threads = static_cast<int>(job.run.runner.thread_num), .tracer = job.tracer.get()}) {}
 
 absl::Status InferRun::Run() {

@@ -30,35 +30,6 @@ uint64_t SettingsHash(const data::DatasetOptions& options) {
   return hash;
 }
 
-fleet::Ack ToFleet(settings::Ack ack) {
-  switch (ack) {
-    case settings::Ack::kAuto:
-      return fleet::Ack::kAuto;
-    case settings::Ack::kMemory:
-      return fleet::Ack::kMemory;
-    case settings::Ack::kLogged:
-      return fleet::Ack::kLogged;
-    case settings::Ack::kSynced:
-      return fleet::Ack::kSynced;
-  }
-  return fleet::Ack::kAuto;
-}
-
-fleet::Mode ToFleet(settings::SyncMode mode) {
-  switch (mode) {
-    case settings::SyncMode::kSync:
-      return fleet::Mode::kSync;
-    case settings::SyncMode::kHalfAsync:
-      return fleet::Mode::kHalfAsync;
-    case settings::SyncMode::kGeo:
-      return fleet::Mode::kGeo;
-    case settings::SyncMode::kAsync:
-    case settings::SyncMode::kGpubox:  // refused with the configuration
-      return fleet::Mode::kAsync;
-  }
-  return fleet::Mode::kAsync;
-}
-
 absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, const std::string& path) {
   const settings::RunnerOptions& runner = job.run.runner;
   if (job.alone() || use == DataUse::kTest) return data::ExpandFiles(path);
@@ -75,27 +46,18 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const Job& job, DataUse use, co
       runner.file_split == settings::FileSplit::kMod ? data::FileSplit::kMod : data::FileSplit::kContiguous);
 }
 
-fleet::OnLoss OnLossOf(const Job& job) {
+base::LossPolicy LossPolicyOf(const Job& job) {
   const settings::RunnerOptions& runner = job.run.runner;
-  switch (runner.on_worker_loss) {
-    case settings::OnWorkerLoss::kFail:
-      return fleet::OnLoss::kFail;
-    case settings::OnWorkerLoss::kShrink:
-      return fleet::OnLoss::kShrink;
-    case settings::OnWorkerLoss::kAwait:
-      return fleet::OnLoss::kAwait;
-    case settings::OnWorkerLoss::kAuto:
-      break;
-  }
-  const bool can = runner.ack != settings::Ack::kMemory;
-  return can && job.fleet->place().workers_return ? fleet::OnLoss::kAwait : fleet::OnLoss::kFail;
+  if (runner.on_worker_loss.has_value()) return *runner.on_worker_loss;
+  const bool can = runner.ack != base::Ack::kMemory;
+  return can && job.fleet->place().workers_return ? base::LossPolicy::kAwait : base::LossPolicy::kFail;
 }
 
 fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
   const settings::RunnerOptions& runner = job.run.runner;
   fleet::WorkerOptions options;
   options.threads = static_cast<int>(runner.thread_num);
-  options.mode = ToFleet(runner.sync_mode);
+  options.mode = runner.sync_mode;
   options.tables = job.table_configs;
   options.sparse_lanes = static_cast<int>(runner.lanes);
   options.short_rows = runner.row_precision == settings::RowPrecision::kBfloat16;
@@ -103,15 +65,15 @@ fleet::WorkerOptions WorkerOptionsOf(const Job& job) {
   options.half_async_merge = static_cast<int>(runner.half_async_merge);
   options.geo_interval = static_cast<uint64_t>(runner.geo_step);
   options.nan_policy = runner.nan_policy;
-  options.on_loss = OnLossOf(job);
+  options.on_loss = LossPolicyOf(job);
   options.worker_wait = std::chrono::seconds(runner.worker_wait_timeout);
-  options.ack = ToFleet(runner.ack);
+  options.ack = runner.ack;
   // Where all come to a barrier.
   options.settings = {{"runner.epochs", absl::StrCat(runner.epochs)},
                       {"runner.checkpoint_steps", absl::StrCat(runner.checkpoint_steps)},
                       {"runner.checkpoint_minutes", absl::StrCat(runner.checkpoint_minutes)}};
   // A worker that comes back is told its place by the number of the batch.
-  if (options.on_loss == fleet::OnLoss::kAwait)
+  if (options.on_loss == base::LossPolicy::kAwait)
     options.settings["runner.train_batch_size"] = absl::StrCat(runner.train_batch_size);
   // The configuration's word goes before the environment's, and that before the default.
   if (job.config.Has("runner.server_wait_timeout") || !job.fleet->place().server_wait_timeout.has_value())
@@ -184,6 +146,7 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   options.schema = job.model->spec().schema;
   options.schema.weight_slot = runner.sample_weight_slot;
   options.schema.user_slot = runner.user_slot;
+  options.schema.id_space = runner.id_space;
   result.schema = options.schema;
   options.batch_size = static_cast<int>(train ? runner.train_batch_size : runner.infer_batch_size);
   options.readers = static_cast<int>(runner.reader_threads > 0 ? runner.reader_threads : runner.thread_num);

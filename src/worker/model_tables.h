@@ -5,19 +5,19 @@
 #include "base/config.h"
 #include "base/status.h"
 #include "checkpoint/model_identity.h"
-#include "model/spec.h"
 #include "settings/optimizer.h"
 #include "settings/run_config.h"
 #include "table/table_config.h"
+#include "train/net_spec.h"
 
 namespace regatta::worker {
 
-// Sparse tables are in order of ModelSpec::embeddings. INVALID_ARGUMENT where two embeddings name one table.
-absl::StatusOr<table::ModelConfig> TablesOf(const model::ModelSpec& spec, const settings::OptimizerOptions& optimizer,
+// Sparse tables are in the order in which lookups first name them. INVALID_ARGUMENT if the declaration cannot be.
+absl::StatusOr<table::ModelConfig> TablesOf(const train::NetSpec& spec, const settings::OptimizerOptions& optimizer,
                                             uint64_t seed);
 
 // The same with what table_parameters says of each table.
-absl::StatusOr<table::ModelConfig> ConfigureTables(const model::ModelSpec& spec, const settings::RunConfig& run,
+absl::StatusOr<table::ModelConfig> ConfigureTables(const train::NetSpec& spec, const settings::RunConfig& run,
                                                    base::Config& config, settings::Remarks& remarks);
 
 // What a model reads, as saves have it.

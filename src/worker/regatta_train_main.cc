@@ -57,8 +57,12 @@ int Train(Job& job, train::Reporter& reporter) {
   const absl::StatusOr<RunEnd> end = TrainRun(job, *std::move(data), reporter).Run();
   job.fleet->StopWorker(end.status());
   if (!end.ok()) return Fail(end.status(), kFailed);
-  if (*end == RunEnd::kStoppedByOthers) return Fail(absl::AbortedError("another worker stopped the job"), kFailed);
-  return *end == RunEnd::kStoppedBySignal ? 128 + StopSignal::Requested() : kDone;
+  if (end->kind == RunEnd::Kind::kGivenUp)
+    return Fail(absl::AbortedError("another worker has given up; its log says why"), kFailed);
+  if (end->kind != RunEnd::Kind::kStopped) return kDone;
+  if (StopSignal::Requested() == 0)
+    std::fprintf(stderr, "regatta: stopped, because another worker got signal %d\n", end->signal);
+  return 128 + end->signal;
 }
 
 int Infer(Job& job, train::Reporter& reporter) {

@@ -2,10 +2,6 @@
 
 #include <glog/logging.h>
 
-#include <array>
-#include <bit>
-#include <span>
-
 #include "absl/strings/str_format.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -13,13 +9,20 @@
 #include "checkpoint/save_list.h"
 #include "fleet/worker_node.h"
 #include "metrics/process_load.h"
+#include "model/torch_net.h"
 #include "worker/batch_text.h"
-#include "worker/number_text.h"
 #include "worker/run_start.h"
 #include "worker/stop_signal.h"
 
 namespace regatta::worker {
 namespace {
+
+namespace rounds = run::rounds;
+using run::AfterBarrier;
+using run::Attendance;
+using run::StopRequest;
+using run::WorkerPlace;
+using run::WorkerPlaces;
 
 // Of a meter that goes around with a checkpoint's barrier: servers keep what was said there for a while.
 constexpr size_t kSmallMeter = 64 << 10;
@@ -32,8 +35,6 @@ double MinutesSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 60;
 }
 
-std::string StepsOfEpoch(uint64_t epoch) { return absl::StrCat("steps of epoch ", epoch); }
-
 std::string Gigabytes(uint64_t bytes) { return absl::StrFormat("%.2f GB", static_cast<double>(bytes) / 1e9); }
 
 }  // namespace
@@ -43,9 +44,10 @@ TrainRun::TrainRun(Job& job, TrainData data, train::Reporter& reporter)
       reporter_(reporter),
       team_(job.fleet->team()),
       data_(std::move(data.train)),
-      validation_(std::move(data.validation)) {
+      validation_(std::move(data.validation)),
+      session_(team_) {
   if (job.metrics != nullptr) job.metrics->Show(data_.dataset.get());
-  if (!team_.alone()) progress_ = std::make_unique<JobProgress>(*job.fleet->worker());
+  if (!job.alone()) progress_ = std::make_unique<JobProgress>(*job.fleet->worker());
 }
 
 TrainRun::~TrainRun() {
@@ -53,9 +55,9 @@ TrainRun::~TrainRun() {
 }
 
 absl::StatusOr<RunEnd> TrainRun::Run() {
-  RETURN_IF_ERROR(team_.AllOk("open", OpenRoot()));
-  RETURN_IF_ERROR(team_.AllOk("start", Start()));
-  if (team_.alone()) SayMemory();
+  RETURN_IF_ERROR(run::AllOk(team_, rounds::Open(), OpenRoot()));
+  RETURN_IF_ERROR(run::AllOk(team_, rounds::Start(), Start()));
+  if (job_.alone()) SayMemory();
   absl::StatusOr<RunEnd> end = RunEpochs();
   if (checkpoint_ != nullptr)
     if (const absl::Status written = checkpoint_->Finish(); end.ok() && !written.ok()) end = written;
@@ -63,7 +65,7 @@ absl::StatusOr<RunEnd> TrainRun::Run() {
     if (root_ != nullptr) root_->MarkInterrupted().IgnoreError();  // the error at hand matters more
     return end;
   }
-  if (*end == RunEnd::kFinished && root_ != nullptr) RETURN_IF_ERROR(root_->MarkFinished());
+  if (end->kind == RunEnd::Kind::kFinished && root_ != nullptr) RETURN_IF_ERROR(root_->MarkFinished());
   return end;
 }
 
@@ -71,7 +73,7 @@ absl::StatusOr<RunEnd> TrainRun::Run() {
 checkpoint::OpenMode TrainRun::RootMode() const {
   if (const client::ResumePoint* const resume_point = team_.resume_point(); resume_point != nullptr) {
     const auto run = checkpoint::ReadRunRecord(job_.run.runner.model_save_path);
-    if (team_.Completed("open") || (run.ok() && resume_point->predecessor == fleet::WhereIs(run->pid)))
+    if (team_.Completed(rounds::Open()) || (run.ok() && resume_point->predecessor == fleet::WhereIs(run->pid)))
       return checkpoint::OpenMode::kResume;
   }
   return job_.args.resume      ? checkpoint::OpenMode::kResume
@@ -99,29 +101,31 @@ absl::Status TrainRun::OpenRoot() {
 
 absl::Status TrainRun::Start() {
   ASSIGN_OR_RETURN(RunStart start, FindRunStart(job_, team_, root_.get(), data_.settings_hash, reporter_));
-  epoch_ = start.epoch;
-  first_step_ = start.first_step;
-  position_ = start.position;
-  restored_meter_ = std::move(start.meter);
+  RETURN_IF_ERROR(session_.Begin({start.epoch, start.first_step, start.position}));
+  returns_ = session_.returns();
+  if (epoch() > start.epoch) finished_ = epoch() - 1;
+  if (epoch() == start.epoch && !session_.over()) restored_meter_ = std::move(start.meter);
   unvalidated_ = start.unvalidated;
   best_ = start.best;
   ASSIGN_OR_RETURN(comm::Communicator* const communicator,
-                   job_.fleet->StartCommunicator(first_step_ + MostBatches(start.places)));
+                   job_.fleet->StartCommunicator(start.first_step + run::MostBatches(start.places)));
   trainer_ =
-      std::make_unique<train::Trainer>(*job_.model, *communicator,
+      std::make_unique<train::Trainer>(model::TorchNets(*job_.model, job_.run.model), *communicator,
                                        train::TrainerOptions{.threads = static_cast<int>(job_.run.runner.thread_num),
                                                              .clip_by_norm = job_.run.optimizer.clip_by_norm,
                                                              .tracer = job_.tracer.get()});
-  if (team_.alone()) return absl::OkStatus();
+  if (job_.alone()) return absl::OkStatus();
   const settings::RunnerOptions& runner = job_.run.runner;
-  const CheckpointPace pace{static_cast<uint64_t>(runner.checkpoint_steps), runner.checkpoint_minutes};
-  checkpoint_ = std::make_unique<TeamCheckpoint>(*job_.fleet->worker(), pace, communicator->batches_a_push(),
-                                                 [this](const WorkerPlaces& places) -> TeamCheckpoint::Save {
-                                                   return [this, run = StateOf(places)](checkpoint::ModelStore& model) {
-                                                     return root_->SaveCheckpoint(model, run);
-                                                   };
-                                                 });
-  stop_teller_ = std::make_unique<StopTeller>([this] { return IsOver(); }, [this] { team_.AskToStop(); });
+  fleet::WorkerNode& worker = *job_.fleet->worker();
+  checkpoint_ = std::make_unique<run::TeamCheckpoint>(
+      team_, run::CheckpointPace{static_cast<uint64_t>(runner.checkpoint_steps), runner.checkpoint_minutes},
+      run::StepPace{worker.mode().steps_together(), communicator->traits().batches_a_push},
+      [&worker](uint64_t number) { return worker.BeginSnapshot(number); },
+      [this](const WorkerPlaces& places) -> run::TeamCheckpoint::Save {
+        return
+            [this, run = StateOf(places)](checkpoint::ModelStore& model) { return root_->SaveCheckpoint(model, run); };
+      });
+  stop_teller_ = std::make_unique<run::StopTeller>([this] { return IsOver(); }, [this] { team_.AskToStop(); });
   return absl::OkStatus();
 }
 
@@ -138,56 +142,51 @@ void TrainRun::SayMemory() const {
               << " distinct ids";
 }
 
-// A worker in the place of one that died goes on in the epoch that the others are in, at the batch that the servers
-// have not seen; of the barriers that are over it gets the answers.
-absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ComeBack(uint64_t epochs) {
-  const client::ResumePoint* const resume_point = team_.resume_point();
-  if (resume_point == nullptr) return AfterEpoch::kGoOn;
-  AfterEpoch next = AfterEpoch::kGoOn;
-  for (uint64_t done = epochs; done > epoch_; --done) {
-    if (!team_.Completed(StepsOfEpoch(done - 1))) continue;
-    ASSIGN_OR_RETURN(next, ValidateTogether(absl::StrCat("epoch ", done - 1), done - 1));
-    ASSIGN_OR_RETURN(first_step_, team_.AllReduceMax(StepsOfEpoch(done - 1), 0));
-    epoch_ = done;
-    position_ = {};
-    restored_meter_.clear();
-    break;
-  }
-  began_at_ = position_.low + static_cast<uint64_t>(std::popcount(position_.window));
-  if (resume_point->position.pass == epoch_) position_ = resume_point->position;
-  LOG(INFO) << "in the place of the worker at " << resume_point->predecessor << ": goes on in epoch " << epoch_
-            << " at batch " << position_.low << "; what that one had counted of the epoch's metrics is lost";
-  return next;
-}
-
+// An epoch that was over before this process came is neither trained nor saved again.
 absl::StatusOr<RunEnd> TrainRun::RunEpochs() {
   const auto epochs = static_cast<uint64_t>(job_.run.runner.epochs);
-  ASSIGN_OR_RETURN(AfterEpoch next, ValidateTogether("the epoch resumed after", unvalidated_));
-  if (next == AfterEpoch::kGoOn) {
-    ASSIGN_OR_RETURN(next, ComeBack(epochs));
+  ASSIGN_OR_RETURN(AfterEpoch next, ValidateTogether(rounds::ValidatedResumed(), unvalidated_));
+  if (finished_.has_value()) {  // which epoch is the best so far
+    ASSIGN_OR_RETURN(next, ValidateTogether(rounds::ValidatedEpoch(*finished_), finished_));
   }
-  if (epoch_ >= epochs && next != AfterEpoch::kStopped)
-    reporter_.Note(absl::StrCat("nothing to train: ", epoch_, " of ", epochs, " epochs are done"));
-  for (; epoch_ < epochs && next == AfterEpoch::kGoOn; ++epoch_) {
-    position_.pass = epoch_;
-    meter_ = std::make_unique<train::PassMeter>(epoch_);
-    if (!restored_meter_.empty()) RETURN_IF_ERROR(meter_->Restore(restored_meter_));
-    restored_meter_.clear();
-    if (progress_ != nullptr) progress_->BeginEpoch(epoch_);
-    if (checkpoint_ != nullptr) checkpoint_->BeginEpoch(epoch_);
-    if (began_at_.has_value()) RETURN_IF_ERROR(checkpoint_->ComeBack(*began_at_, Here(position_, Meter::kSmall)));
-    began_at_.reset();
-    ASSIGN_OR_RETURN(const train::PassEnd end,
-                     trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, position_, first_step_, *this));
-    if (progress_ != nullptr) progress_->EndEpoch();
-    ASSIGN_OR_RETURN(const bool stopped, team_.Any(absl::StrCat("end of epoch ", epoch_), !end.complete));
-    if (stopped) return team_.alone() ? StopAlone(end) : StopTogether(end);
-    RETURN_IF_ERROR(FinishEpoch(end));
-    ASSIGN_OR_RETURN(next, ValidateTogether(absl::StrCat("epoch ", epoch_), epoch_));
-    ASSIGN_OR_RETURN(first_step_, team_.AllReduceMax(StepsOfEpoch(epoch_), first_step_ + end.position.low));
-    position_ = {};
+  if (epoch() >= epochs && next != run::ValidatedMessage::STOPPED)
+    reporter_.Note(absl::StrCat("nothing to train: ", epoch(), " of ", epochs, " epochs are done"));
+  while (epoch() < epochs && next == run::ValidatedMessage::GO_ON) {
+    uint64_t batches = 0;
+    if (!session_.over()) {
+      ASSIGN_OR_RETURN(const train::PassEnd end, RunEpoch());
+      ASSIGN_OR_RETURN(const run::EndMessage all, session_.EndPass(EndHere(end)));
+      if (all.stopped()) return job_.alone() ? StopAlone(end) : StopTogether(end, all);
+      RETURN_IF_ERROR(FinishEpoch(end));
+      batches = end.position.low;
+    }
+    ASSIGN_OR_RETURN(next, ValidateTogether(rounds::ValidatedEpoch(epoch()), epoch()));
+    RETURN_IF_ERROR(session_.FinishEpoch(batches));
   }
-  return next == AfterEpoch::kStopped ? StopUnvalidated() : RunEnd::kFinished;
+  return next == run::ValidatedMessage::STOPPED ? StopUnvalidated() : RunEnd{};
+}
+
+absl::StatusOr<train::PassEnd> TrainRun::RunEpoch() {
+  meter_ = std::make_unique<train::PassMeter>(epoch());
+  if (!restored_meter_.empty()) RETURN_IF_ERROR(meter_->Restore(restored_meter_));
+  restored_meter_.clear();
+  if (progress_ != nullptr) progress_->BeginEpoch(epoch());
+  if (checkpoint_ != nullptr) checkpoint_->BeginEpoch(epoch());
+  if (returns_) RETURN_IF_ERROR(checkpoint_->ComeBack(session_.began_at(), Here(session_.position(), Meter::kSmall)));
+  returns_ = false;
+  ASSIGN_OR_RETURN(train::PassEnd end, trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, session_.position(),
+                                                         session_.first_step(), *this));
+  if (progress_ != nullptr) progress_->EndEpoch();
+  return end;
+}
+
+// A signal counts also if this worker's data had ended before it: the others stop for it.
+run::EndMessage TrainRun::EndHere(const train::PassEnd& end) const {
+  run::EndMessage message;
+  message.set_stopped(!end.complete);
+  message.set_signal(static_cast<uint32_t>(StopSignal::Requested()));
+  message.set_out_of_time(IsOutOfTime());
+  return message;
 }
 
 absl::StatusOr<RunEnd> TrainRun::StopAlone(const train::PassEnd& end) {
@@ -197,37 +196,37 @@ absl::StatusOr<RunEnd> TrainRun::StopAlone(const train::PassEnd& end) {
   }
   const bool signal = StopSignal::Requested() != 0;
   RETURN_IF_ERROR(SaveAndStop(end, signal ? "stopped" : "runner.max_minutes is over"));
-  return signal ? RunEnd::kStoppedBySignal : RunEnd::kOutOfTime;
+  if (signal) return RunEnd{RunEnd::Kind::kStopped, StopSignal::Requested()};
+  return RunEnd{RunEnd::Kind::kOutOfTime};
 }
 
 // The servers' model stands in the middle of an epoch, and so does every worker, each at a step of its own.
-absl::StatusOr<RunEnd> TrainRun::StopTogether(const train::PassEnd& end) {
-  ASSIGN_OR_RETURN(const auto payloads, team_.AllGather(absl::StrCat("stopped in epoch ", epoch_),
-                                                        EncodePlace(Here(end.position, Meter::kWhole))));
+absl::StatusOr<RunEnd> TrainRun::StopTogether(const train::PassEnd& end, const run::EndMessage& all) {
+  ASSIGN_OR_RETURN(const auto payloads, run::AllGather(team_, rounds::StoppedIn(epoch()),
+                                                       run::EncodePlace(Here(end.position, Meter::kWhole))));
   absl::Status saved;
   if (root_ != nullptr) {
     saved = SaveStopped(payloads);
     if (!saved.ok()) LOG(ERROR) << "not saved: " << saved.message();
   }
-  RETURN_IF_ERROR(team_.AllOk(absl::StrCat("saved where epoch ", epoch_, " stopped"), saved));
+  RETURN_IF_ERROR(run::AllOk(team_, rounds::SavedWhereStopped(epoch()), saved));
   RETURN_IF_ERROR(memory_);
-  if (StopSignal::Requested() != 0) return RunEnd::kStoppedBySignal;
-  const double max_minutes = job_.run.runner.max_minutes;
-  return max_minutes > 0 && MinutesSince(start_) >= max_minutes ? RunEnd::kOutOfTime : RunEnd::kStoppedByOthers;
+  if (all.signal() != 0) return RunEnd{RunEnd::Kind::kStopped, static_cast<int>(all.signal())};
+  return RunEnd{all.out_of_time() ? RunEnd::Kind::kOutOfTime : RunEnd::Kind::kGivenUp};
 }
 
-absl::Status TrainRun::SaveStopped(const std::map<int, std::string>& payloads) {
+absl::Status TrainRun::SaveStopped(const std::map<int, run::Bytes>& payloads) {
   RETURN_IF_ERROR(checkpoint_->Finish());
   WorkerPlaces places;
   for (const auto& [rank, payload] : payloads) {
-    ASSIGN_OR_RETURN(places[rank], DecodePlace(payload));
+    ASSIGN_OR_RETURN(places[rank], run::DecodePlace(payload));
   }
   if (places.size() == static_cast<size_t>(team_.size())) {
     RETURN_IF_ERROR(root_->SaveCheckpoint(job_.store(), StateOf(places)));
-    reporter_.Note(absl::StrCat("stopped in epoch ", epoch_, ", ", AllBatches(places), " batches of ", places.size(),
-                                " workers into it; saved, continue with --resume"));
+    reporter_.Note(absl::StrCat("stopped in epoch ", epoch(), ", ", run::AllBatches(places), " batches of ",
+                                places.size(), " workers into it; saved, continue with --resume"));
   } else {
-    reporter_.Note(absl::StrCat("stopped in epoch ", epoch_,
+    reporter_.Note(absl::StrCat("stopped in epoch ", epoch(),
                                 "; a worker was lost, so the save before it stays the "
                                 "newest; continue with --resume"));
   }
@@ -238,17 +237,17 @@ absl::Status TrainRun::SaveStopped(const std::map<int, std::string>& payloads) {
 absl::StatusOr<RunEnd> TrainRun::StopUnvalidated() {
   if (root_ != nullptr) {
     RETURN_IF_ERROR(root_->MarkInterrupted());
-    reporter_.Note(absl::StrCat("stopped while validating epoch ", epoch_ - 1,
+    reporter_.Note(absl::StrCat("stopped while validating epoch ", epoch() - 1,
                                 ", which is saved; continue with: ", settings::ResumeCommand(job_.args)));
   }
-  return StopSignal::Requested() != 0 ? RunEnd::kStoppedBySignal : RunEnd::kStoppedByOthers;
+  return RunEnd{RunEnd::Kind::kStopped, validation_signal_};
 }
 
 // The first worker's meter becomes the job's.
 absl::Status TrainRun::MergeMeters() {
-  if (team_.alone()) return absl::OkStatus();
-  const std::string round = absl::StrCat("metrics of epoch ", epoch_);
-  ASSIGN_OR_RETURN(const auto meters, team_.AllGather(round, meter_->Serialize()));
+  if (job_.alone()) return absl::OkStatus();
+  const auto round = rounds::MetricsOf(rounds::EpochName(epoch()));
+  ASSIGN_OR_RETURN(const auto meters, run::AllGather(team_, round, meter_->Serialize()));
   if (!team_.chief()) return absl::OkStatus();
   for (const auto& [rank, meter] : meters)
     if (rank != 0 || team_.Completed(round))
@@ -267,12 +266,12 @@ absl::Status TrainRun::FinishEpoch(const train::PassEnd& end) {
                  << " dense gradients of this process so far held NaN or Inf; " << WhatBecomesOfThem();
   absl::Status saved;
   if (checkpoint_ != nullptr) saved = checkpoint_->Finish();
-  const std::string round = absl::StrCat("saved epoch ", epoch_);
+  const auto round = rounds::SavedEpoch(epoch());
   if (team_.chief() && saved.ok() && !team_.Completed(round))
-    saved =
-        base::Annotate(root_->SaveEpoch(epoch_, job_.store(), StateAt(end.position, checkpoint::EpochState::kFinished)),
-                       absl::StrCat("saving epoch ", epoch_));
-  RETURN_IF_ERROR(team_.AllOk(round, saved));
+    saved = base::Annotate(
+        root_->SaveEpoch(epoch(), job_.store(), StateAt(end.position, checkpoint::EpochState::kFinished)),
+        absl::StrCat("saving epoch ", epoch()));
+  RETURN_IF_ERROR(run::AllOk(team_, round, saved));
   last_save_ = std::chrono::steady_clock::now();
   steps_since_save_ = 0;
   if (checkpoint_ != nullptr) checkpoint_->Saved();
@@ -289,7 +288,7 @@ std::string TrainRun::WhatBecomesOfThem() const {
 void TrainRun::CountBadGradients(const train::StepResult& result) {
   if (result.bad_rows == 0 && !result.bad_dense) return;
   if (bad_rows_ == 0 && bad_dense_ == 0)
-    LOG(WARNING) << "epoch " << epoch_ << ", batch " << result.batch->index << ": " << result.bad_rows
+    LOG(WARNING) << "epoch " << epoch() << ", batch " << result.batch->index << ": " << result.bad_rows
                  << " row gradients" << (result.bad_dense ? " and the dense gradient" : "") << " hold NaN or Inf; "
                  << WhatBecomesOfThem();
   bad_rows_ += result.bad_rows;
@@ -301,25 +300,26 @@ void TrainRun::ReportProfile(const data::Progress& progress, double seconds) {
   reporter_.Note(absl::StrFormat(
       "dataset profile of epoch %d (%.2f s): read %.2f s, parse %.2f s, blocked %.2f s, merge %.2f s, waited for data "
       "%.2f s; %d samples, %d bad lines",
-      epoch_, seconds, progress.read_seconds, progress.parse_seconds, progress.blocked_seconds, progress.merge_seconds,
+      epoch(), seconds, progress.read_seconds, progress.parse_seconds, progress.blocked_seconds, progress.merge_seconds,
       progress.wait_seconds, progress.samples, progress.bad_lines));
 }
 
 // The epoch is saved before it is validated, so its save holds the best of the epochs before it: whoever resumes after
 // it validates it (again), and goes on as if there had been no stop.
-absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ValidateTogether(const std::string& name,
+absl::StatusOr<TrainRun::AfterEpoch> TrainRun::ValidateTogether(const run::Round<run::ValidatedMessage>& round,
                                                                 std::optional<uint64_t> epoch) {
-  const std::string round = absl::StrCat("validated ", name);
-  AfterEpoch mine = AfterEpoch::kGoOn;
+  AfterEpoch after = run::ValidatedMessage::GO_ON;
   if (epoch.has_value() && validation_.dataset != nullptr && !team_.Completed(round)) {
-    ASSIGN_OR_RETURN(mine, Validate(*epoch));
+    ASSIGN_OR_RETURN(after, Validate(*epoch));
   }
-  const std::array<uint64_t, 2> best = NumbersOf(best_);
-  const uint64_t told[] = {static_cast<uint64_t>(mine), best[0], best[1]};
-  ASSIGN_OR_RETURN(const std::string answer, team_.Broadcast(round, FormatNumbers(told)));
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ParseNumbers(answer, 3));
-  if (team_.chief()) best_ = BestOf(std::span<const uint64_t>(numbers).subspan<1, 2>());
-  return static_cast<AfterEpoch>(std::min<uint64_t>(numbers[0], static_cast<uint64_t>(AfterEpoch::kStopped)));
+  run::ValidatedMessage mine;
+  mine.set_after(after);
+  if (after == run::ValidatedMessage::STOPPED) mine.set_signal(static_cast<uint32_t>(StopSignal::Requested()));
+  run::PutBest(best_, mine);
+  ASSIGN_OR_RETURN(const run::ValidatedMessage validated, run::Broadcast(team_, round, mine));
+  if (team_.chief()) best_ = run::BestFrom(validated);
+  validation_signal_ = static_cast<int>(validated.signal());
+  return validated.after();
 }
 
 absl::StatusOr<TrainRun::AfterEpoch> TrainRun::Validate(uint64_t epoch) {
@@ -338,48 +338,49 @@ absl::StatusOr<TrainRun::AfterEpoch> TrainRun::Validate(uint64_t epoch) {
   } observer(epoch);
   auto end = trainer_->RunPass(*validation_.dataset, base::StepKind::kInfer, {.pass = epoch}, 0, observer);
   if (!end.ok()) return base::Annotate(end.status(), absl::StrCat("validating epoch ", epoch));
-  if (!end->complete) return AfterEpoch::kStopped;
+  if (!end->complete) return run::ValidatedMessage::STOPPED;
   const train::EpochReport report = observer.meter.Epoch("validation of epoch");
   reporter_.Epoch(report);
   const double score = report.metrics.auc.value_or(-report.loss);
-  if (!best_.has_value() || score > best_->score) best_ = BestEpoch{epoch, score};
+  if (!best_.has_value() || score > best_->score) best_ = run::BestEpoch{epoch, score};
   RETURN_IF_ERROR(root_->MarkBest(best_->epoch));
   const int64_t patience = job_.run.runner.early_stop;
   const uint64_t since = epoch - best_->epoch;
-  if (patience <= 0 || since < static_cast<uint64_t>(patience)) return AfterEpoch::kGoOn;
+  if (patience <= 0 || since < static_cast<uint64_t>(patience)) return run::ValidatedMessage::GO_ON;
   reporter_.Note(
       absl::StrCat("early stop: no better validation for ", since, " epochs; the best is epoch ", best_->epoch));
-  return AfterEpoch::kStopEarly;
+  return run::ValidatedMessage::STOP_EARLY;
 }
 
 absl::Status TrainRun::SaveAndStop(const train::PassEnd& end, const char* why) {
   RETURN_IF_ERROR(root_->SaveCheckpoint(job_.store(), StateAt(end.position, checkpoint::EpochState::kRunning)));
   RETURN_IF_ERROR(root_->MarkInterrupted());
-  reporter_.Note(absl::StrCat(why, " in epoch ", epoch_, " at batch ", end.position.low,
+  reporter_.Note(absl::StrCat(why, " in epoch ", epoch(), " at batch ", end.position.low,
                               "; saved, continue with: ", settings::ResumeCommand(job_.args)));
   return absl::OkStatus();
 }
 
 checkpoint::RunState TrainRun::StateAt(const base::DataPosition& position, checkpoint::EpochState epoch_state) const {
   checkpoint::RunState state;
-  state.epoch = epoch_;
+  state.epoch = epoch();
   state.epoch_state = epoch_state;
   state.position = position;
-  state.step = first_step_ + position.low + std::popcount(position.window);
+  state.step = session_.first_step() + position.batches();
   state.settings_hash = data_.settings_hash;
   if (epoch_state == checkpoint::EpochState::kRunning) state.blobs[kMeterBlob] = meter_->Serialize();
-  PutBest(best_, state);
+  run::PutBest(best_, state);
   return state;
 }
 
 // The save's name counts the batches of all workers, so that every one has another.
 checkpoint::RunState TrainRun::StateOf(const WorkerPlaces& places) const {
-  checkpoint::RunState state = StateAt({.pass = epoch_, .low = AllBatches(places)}, checkpoint::EpochState::kRunning);
-  state.step = first_step_ + MostBatches(places);
+  checkpoint::RunState state =
+      StateAt({.pass = epoch(), .low = run::AllBatches(places)}, checkpoint::EpochState::kRunning);
+  state.step = session_.first_step() + run::MostBatches(places);
   WorkerPlaces kept = places;
   kept[0].meter = std::exchange(state.blobs[kMeterBlob], "");
   state.blobs.erase(kMeterBlob);
-  PutPlaces(kept, state);
+  run::PutPlaces(kept, state);
   return state;
 }
 
@@ -439,9 +440,11 @@ bool TrainRun::StopIsLate() {
   return true;
 }
 
-bool TrainRun::IsOver() const {
+bool TrainRun::IsOver() const { return StopSignal::Requested() != 0 || IsOutOfTime(); }
+
+bool TrainRun::IsOutOfTime() const {
   const double max_minutes = job_.run.runner.max_minutes;
-  return StopSignal::Requested() != 0 || (max_minutes > 0 && MinutesSince(start_) >= max_minutes);
+  return max_minutes > 0 && MinutesSince(start_) >= max_minutes;
 }
 
 bool TrainRun::MustStop() {
@@ -454,7 +457,7 @@ absl::Status TrainRun::CheckMemory() const {
   const uint64_t resident = metrics::ResidentBytes();
   const auto limit = static_cast<uint64_t>(job_.run.runner.max_memory);
   if (resident < limit) return absl::OkStatus();
-  const std::string rows = team_.alone() ? absl::StrCat("; the tables have ", job_.embedded().rows(), " rows") : "";
+  const std::string rows = job_.alone() ? absl::StrCat("; the tables have ", job_.embedded().rows(), " rows") : "";
   return absl::ResourceExhaustedError(absl::StrCat("the process holds ", Gigabytes(resident),
                                                    ", the limit runner.max_memory is ", Gigabytes(limit), rows,
                                                    ". Raise the limit, or use a smaller dimension"));
@@ -496,14 +499,14 @@ absl::Status TrainRun::AtEnd(const train::PassEnd& end) {
 
 absl::Status TrainRun::OnBadLoss(const data::Batch& batch, absl::Status status) {
   const std::string path =
-      absl::StrCat(job_.run.runner.model_save_path, "/bad_batch-", epoch_, "-", batch.index, ".txt");
+      absl::StrCat(job_.run.runner.model_save_path, "/bad_batch-", epoch(), "-", batch.index, ".txt");
   absl::Status written = base::WriteFileAtomically(path, BatchText(batch, data_.schema, batch.size));
   const std::string where = written.ok() ? absl::StrCat("the batch is kept in ", path)
                                          : absl::StrCat("and the batch could not be kept: ", written.message());
   const std::string input = HugeInput(batch, data_.schema);
   const std::string advice = input.empty() ? "Try a lower learning rate or hyper_parameters.clip_by_norm"
                                            : absl::StrCat(input, ": scale or clip such values in the data");
-  return absl::AbortedError(absl::StrCat("epoch ", epoch_, ": ", status.message(), "; ", where, ". ", advice));
+  return absl::AbortedError(absl::StrCat("epoch ", epoch(), ": ", status.message(), "; ", where, ". ", advice));
 }
 
 }  // namespace regatta::worker

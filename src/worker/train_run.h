@@ -10,21 +10,32 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "checkpoint/save_root.h"
-#include "fleet/team.h"
+#include "run/best_epoch.h"
+#include "run/rounds.h"
+#include "run/session.h"
+#include "run/stop_teller.h"
+#include "run/team.h"
+#include "run/team_checkpoint.h"
+#include "run/worker_places.h"
 #include "train/pass_meter.h"
 #include "train/report.h"
 #include "train/trainer.h"
-#include "worker/best_epoch.h"
 #include "worker/job.h"
 #include "worker/job_progress.h"
-#include "worker/stop_teller.h"
-#include "worker/team_checkpoint.h"
-#include "worker/worker_places.h"
 
 namespace regatta::worker {
 
-// How a run ended, where it did not fail.
-enum class RunEnd : uint8_t { kFinished, kStoppedBySignal, kStoppedByOthers, kOutOfTime };
+// How a run ended, if it did not fail. All workers of a job end alike.
+struct RunEnd {
+  enum class Kind : uint8_t {
+    kFinished,
+    kStopped,  // by a signal, here or at another worker
+    kOutOfTime,
+    kGivenUp  // another worker did, and its log says why
+  };
+  Kind kind = Kind::kFinished;
+  int signal = 0;  // of kStopped
+};
 
 class TrainRun : private train::PassObserver {
  public:
@@ -41,30 +52,33 @@ class TrainRun : private train::PassObserver {
   bool StopsHere() override;
   bool StopAsked() override;
 
-  // What follows an epoch's validation; the highest that any worker says holds for all.
-  enum class AfterEpoch : uint8_t { kGoOn, kStopEarly, kStopped };
+  using AfterEpoch = run::ValidatedMessage::After;  // what follows an epoch's validation
 
   absl::Status OpenRoot();
   checkpoint::OpenMode RootMode() const;
   absl::Status Start();
-  absl::StatusOr<AfterEpoch> ComeBack(uint64_t epochs);
   absl::StatusOr<RunEnd> RunEpochs();
+  absl::StatusOr<train::PassEnd> RunEpoch();
   absl::StatusOr<RunEnd> StopAlone(const train::PassEnd& end);
-  absl::StatusOr<RunEnd> StopTogether(const train::PassEnd& end);
-  absl::Status SaveStopped(const std::map<int, std::string>& payloads);
+  absl::StatusOr<RunEnd> StopTogether(const train::PassEnd& end, const run::EndMessage& all);
+  absl::Status SaveStopped(const std::map<int, run::Bytes>& payloads);
   absl::StatusOr<RunEnd> StopUnvalidated();
+  run::EndMessage EndHere(const train::PassEnd& end) const;
   absl::Status FinishEpoch(const train::PassEnd& end);
   absl::Status MergeMeters();
   void ReportProfile(const data::Progress& progress, double seconds);
-  absl::StatusOr<AfterEpoch> ValidateTogether(const std::string& name, std::optional<uint64_t> epoch);
+  absl::StatusOr<AfterEpoch> ValidateTogether(const run::Round<run::ValidatedMessage>& round,
+                                              std::optional<uint64_t> epoch);
   absl::StatusOr<AfterEpoch> Validate(uint64_t epoch);
   absl::Status SaveAndStop(const train::PassEnd& end, const char* why);
   checkpoint::RunState StateAt(const base::DataPosition& position, checkpoint::EpochState epoch_state) const;
-  checkpoint::RunState StateOf(const WorkerPlaces& places) const;
+  checkpoint::RunState StateOf(const run::WorkerPlaces& places) const;
   enum class Meter : uint8_t { kWhole, kSmall };
-  WorkerPlace Here(const base::DataPosition& position, Meter meter) const;
+  run::WorkerPlace Here(const base::DataPosition& position, Meter meter) const;
+  uint64_t epoch() const { return session_.epoch(); }
   bool CheckpointIsDue();
   bool IsOver() const;
+  bool IsOutOfTime() const;
   bool MustStop();
   bool StopRequested() const;
   bool StopsAtBarrier() const;
@@ -78,24 +92,23 @@ class TrainRun : private train::PassObserver {
 
   Job& job_;
   train::Reporter& reporter_;
-  fleet::Team team_;
-  std::unique_ptr<JobProgress> progress_;       // null alone
-  std::unique_ptr<TeamCheckpoint> checkpoint_;  // null alone; from Start on
-  std::unique_ptr<train::Trainer> trainer_;     // from Start on
+  run::Team& team_;
+  std::unique_ptr<JobProgress> progress_;            // null alone
+  std::unique_ptr<run::TeamCheckpoint> checkpoint_;  // null alone; from Start on
+  std::unique_ptr<train::Trainer> trainer_;          // from Start on
   JobData data_;
   JobData validation_;  // the first worker's; no dataset where test_data_dir is not set
   std::unique_ptr<checkpoint::SaveRoot>
       root_;  // the first worker's; null in the others. While checkpoint_ writes, its own
 
   // Where the run is.
-  uint64_t epoch_ = 0;
-  uint64_t first_step_ = 0;  // of the epoch
-  base::DataPosition position_;
-  std::optional<uint64_t> began_at_;  // of a worker in the place of one that died: batches of the epoch's save
+  run::Session session_;
+  bool returns_ = false;              // in the place of another process, and no epoch was begun yet
+  std::optional<uint64_t> finished_;  // the epoch before the one in which this process takes that place
   std::unique_ptr<train::PassMeter> meter_;
   std::string restored_meter_;
   std::optional<uint64_t> unvalidated_;  // the epoch whose save the run resumes from
-  std::optional<BestEpoch> best_;        // the first worker's
+  std::optional<run::BestEpoch> best_;   // the first worker's
 
   // Since when.
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -103,9 +116,10 @@ class TrainRun : private train::PassObserver {
   uint64_t steps_since_save_ = 0;
   uint64_t bad_rows_ = 0, bad_dense_ = 0;  // gradients with NaN or Inf
   absl::Status memory_;
+  int validation_signal_ = 0;  // that ended a validation, here or at the first worker; 0 = none
   base::Mutex stop_mu_;
   std::optional<std::chrono::steady_clock::time_point> stop_requested_ ABSL_GUARDED_BY(stop_mu_);  // since when
-  std::unique_ptr<StopTeller> stop_teller_;  // null alone; the last: it looks at the others
+  std::unique_ptr<run::StopTeller> stop_teller_;  // null alone; the last: it looks at the others
 };
 
 }  // namespace regatta::worker

@@ -3,18 +3,25 @@
 //
 //   ASSIGN_OR_RETURN(auto training, Training::Start(*fleet, model, options));   // InitWorker with the model's tables
 //   ASSIGN_OR_RETURN(auto data, OpenDataset(*fleet, model, "clicks/train", {.batch_size = 512}));
-//   for (int epoch = 0; epoch < 3; ++epoch) {
+//   while (training->epoch() < 3) {
 //     ASSIGN_OR_RETURN(const train::EpochReport report, training->TrainEpoch(*data));   // report.metrics.auc, …
-//     RETURN_IF_ERROR(training->Save(absl::StrCat("model/epoch_", epoch)));
+//     RETURN_IF_ERROR(training->Save(absl::StrCat("model/epoch_", report.epoch)));
 //   }
 //   fleet->StopWorker();
 //
 // Every worker makes the same calls in the same order.
+//
+// With LossPolicy::kAwait a worker that was killed may be started again, with servers that have a data_dir. The new
+// process makes the same calls as a fresh one. Its loop starts at training->epoch(), the epoch that its predecessor was
+// in, and TrainEpoch goes on at the batch that the servers have not seen. What all workers had done together before the
+// kill (the end of that epoch, Evaluate, Save, Fleet's calls since) is not done again: those calls return at once.
+// Servers remember 256 such calls.
 // Thread-safety: one thread; the trainer's threads are its own.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +30,7 @@
 #include "data/dataset.h"
 #include "fleet/fleet.h"
 #include "model/model.h"
+#include "run/session.h"
 #include "settings/optimizer.h"
 #include "train/pass_meter.h"
 #include "train/report.h"
@@ -62,9 +70,12 @@ class Training : private train::PassObserver {
   // Fleet::SavePersistables with where training is.
   absl::Status Save(const std::string& dir);
 
-  // Epochs and steps done, those of a save that was loaded included.
-  uint64_t epoch() const { return epoch_.value_or(options_.first_epoch.value_or(fleet_.loaded().epochs)); }
-  uint64_t step() const { return step_.value_or(options_.first_step.value_or(fleet_.loaded().steps)); }
+  // Epochs and steps done, those of a save that was loaded included. Where a loop of epochs starts, also in a process
+  // that replaces a killed one.
+  uint64_t epoch() const {
+    return trainer_ != nullptr ? session_.epoch() : run::Session::EpochOf(fleet_.team(), first_epoch());
+  }
+  uint64_t step() const { return trainer_ != nullptr ? session_.first_step() : first_step(); }
 
  private:
   Training(fleet::Fleet& fleet, const model::Model& model, const TrainingOptions& options);
@@ -75,18 +86,26 @@ class Training : private train::PassObserver {
   bool StopsHere() override { return false; }
   bool StopAsked() override;
 
+  enum class Print : uint8_t { kNo, kYes };
+
+  uint64_t first_epoch() const { return options_.first_epoch.value_or(fleet_.loaded().epochs); }
+  uint64_t first_step() const { return options_.first_step.value_or(fleet_.loaded().steps); }
   absl::Status StartTrainer();
-  absl::StatusOr<train::PassEnd> RunPass(data::Dataset& dataset, base::StepKind kind);
-  absl::StatusOr<train::EpochReport> Report(const char* what, const data::Dataset& dataset);
+  absl::StatusOr<train::PassEnd> RunPass(data::Dataset& dataset, base::StepKind kind,
+                                         const base::DataPosition& position);
+  // What all workers' meters come to; `what` names the pass in the report.
+  absl::StatusOr<train::EpochReport> Merge(const char* what, const std::map<int, run::Bytes>& meters) const;
+  absl::StatusOr<train::EpochReport> Finish(const std::string& pass, train::EpochReport report,
+                                            const data::Dataset& dataset, Print print);
 
   fleet::Fleet& fleet_;
   const model::Model& model_;
   const TrainingOptions options_;
   train::Reporter reporter_;
+  run::Session session_;
   std::unique_ptr<train::Trainer> trainer_;  // from the first pass on: the model may be loaded until then
   std::unique_ptr<train::PassMeter> meter_;
-  std::optional<uint64_t> epoch_;  // from the first pass on
-  std::optional<uint64_t> step_;
+  uint64_t evaluations_ = 0;  // since the last epoch
 };
 
 }  // namespace regatta::worker

@@ -21,8 +21,9 @@ using testing::Each;
 // A logit that is the sum of a sample's embeddings and a bias.
 class Sum : public model::Model {
  public:
-  Sum() {
+  explicit Sum(base::IdSpace id_space = base::IdSpace::kShared) {
     spec_.schema = data::CriteoSchema(2, 0);
+    spec_.schema.id_space = id_space;
     spec_.AddEmbedding({.table = "embedding", .dim = 1, .init = model::Init::Uniform(1)});
     spec_.AddDense("bias", {1}, model::Init::Constant(0));
   }
@@ -43,7 +44,7 @@ TrainingOptions Quiet() {
   TrainingOptions options;
   options.optimizer.sparse = {.name = "adagrad", .learning_rate = 1};
   options.optimizer.dense = {.name = "adagrad", .learning_rate = 0.1};
-  options.worker.mode = fleet::Mode::kSync;
+  options.worker.mode = base::Mode::kSync;
   options.worker.wait_timeout = std::chrono::seconds(20);
   options.print_interval = 0;
   return options;
@@ -53,6 +54,25 @@ std::unique_ptr<Fleet> Alone() { return Fleet::Init(cluster::ClusterSpec{}).valu
 
 absl::StatusOr<std::unique_ptr<data::Dataset>> Open(const Fleet& fleet, const Sum& model, const std::string& folder) {
   return OpenDataset(fleet, model, folder, {.batch_size = 10});
+}
+
+// Slot 1 has the ids 0 … 52, slot 2 has 0 … 6.
+TEST(Training, TheSchemaSaysWhetherSlotsShareIds) {
+  const TestFolder files, saves;
+  WriteData(files.path());
+  for (const auto& [id_space, rows] : {std::pair{base::IdSpace::kShared, 53u}, {base::IdSpace::kSlot, 53u + 7u}}) {
+    const Sum model(id_space);
+    const auto fleet = Alone();
+    const auto training = Training::Start(*fleet, model, Quiet()).value();
+    const auto data = Open(*fleet, model, files.path()).value();
+    ASSERT_TRUE(training->TrainEpoch(*data).ok());
+    const std::string save = saves / std::string(base::Name(id_space));
+    ASSERT_EQ(training->Save(save), absl::OkStatus());
+    const auto reader = checkpoint::CheckpointReader::Open(save);
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    EXPECT_EQ(reader->manifest().sparse.at(0).config.id_space, id_space);
+    EXPECT_EQ(reader->manifest().sparse.at(0).rows, rows);
+  }
 }
 
 TEST(Training, AloneItLearnsSavesAndGoesOn) {
@@ -93,14 +113,15 @@ TEST(Training, AloneItLearnsSavesAndGoesOn) {
   EXPECT_EQ(loaded->loss, after->loss);
 }
 
-TEST(Training, TwoEmbeddingsOfOneTableAreRefusedBeforeAnythingIsTrained) {
+TEST(Training, EmbeddingsOfOneTableThatDifferAreRefusedBeforeAnythingIsTrained) {
   class Twice : public Sum {
    public:
     Twice() { spec_.AddEmbedding({.table = "embedding", .dim = 2, .init = model::Init::Constant(0)}); }
   } twice;
   const auto fleet = Alone();
   const auto refused = Training::Start(*fleet, twice, Quiet());
-  EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("name the table 'embedding'"));
+  EXPECT_THAT(std::string(refused.status().message()),
+              testing::HasSubstr("two embeddings in table 'embedding', of 1 and 2 floats a row"));
 }
 
 TEST(Training, EveryWorkerReportsTheMetricsOfAll) {
@@ -165,6 +186,97 @@ TEST(Training, SchedulesAndShufflesGoOnFromASaveToo) {
   TrainWithServers(1, saves / "half", files.path(), saves / "rest");
   EXPECT_NE(base::FilesIn(saves / "half"), base::FilesIn(saves / "straight"));
   EXPECT_EQ(base::FilesIn(saves / "rest"), base::FilesIn(saves / "straight")) << "every byte, the manifest included";
+}
+
+// A dataset that breaks in a pass, before a batch.
+class Breaking : public data::Dataset {
+ public:
+  Breaking(std::unique_ptr<data::Dataset> inner, uint64_t pass, int batches)
+      : inner_(std::move(inner)), pass_(pass), left_(batches) {}
+  absl::Status BeginPass(const base::DataPosition& done) override {
+    in_pass_ = done.pass == pass_;
+    return inner_->BeginPass(done);
+  }
+  absl::StatusOr<std::unique_ptr<data::Batch>> Next() override {
+    if (in_pass_ && left_-- <= 0) return absl::DataLossError("breaks here");
+    return inner_->Next();
+  }
+  void Interrupt() override { inner_->Interrupt(); }
+  void Recycle(std::unique_ptr<data::Batch> batch) override { inner_->Recycle(std::move(batch)); }
+  absl::Status EndPass() override { return inner_->EndPass(); }
+  data::Progress progress() const override { return inner_->progress(); }
+
+ private:
+  const std::unique_ptr<data::Dataset> inner_;
+  const uint64_t pass_;
+  int left_;
+  bool in_pass_ = false;
+};
+
+// Where a worker gives up; another one then takes its place.
+enum class GivesUp : uint8_t { kNever, kInAnEpoch, kBeforeASave, kAfterASave, kAfterAnEvaluation };
+
+// Three epochs of two workers, an evaluation and a save after each. What the last evaluation was.
+double TrainAndReplace(GivesUp gives_up, int rank, const std::string& files, const std::string& dir) {
+  const Sum model;
+  const TestFolder data_dir;
+  TrainingOptions options = Quiet();
+  options.worker.on_loss = base::LossPolicy::kAwait;
+  options.optimizer.schedule = {.name = "exponential", .decay_steps = 3, .decay_rate = 0.9};
+  base::Mutex mu;
+  double loss = 0;
+  const auto life = [&](Fleet& fleet, GivesUp point) -> absl::Status {
+    const absl::Status gone = absl::CancelledError("gone");
+    ASSIGN_OR_RETURN(const auto training, Training::Start(fleet, model, options));
+    ASSIGN_OR_RETURN(std::unique_ptr<data::Dataset> data, Open(fleet, model, files));
+    RETURN_IF_ERROR(training->Evaluate(*data).status());
+    if (point == GivesUp::kInAnEpoch) data = std::make_unique<Breaking>(std::move(data), 1, 4);
+    while (training->epoch() < 3) {
+      const bool here = training->epoch() == 1;
+      ASSIGN_OR_RETURN(const train::EpochReport report, training->TrainEpoch(*data));
+      if (here && point == GivesUp::kBeforeASave) return gone;
+      RETURN_IF_ERROR(training->Save(absl::StrCat(dir, "/", report.epoch)));
+      if (here && point == GivesUp::kAfterASave) return gone;
+      ASSIGN_OR_RETURN(const train::EpochReport evaluated, training->Evaluate(*data));
+      if (here && point == GivesUp::kAfterAnEvaluation) return gone;
+      base::MutexLock lock(mu);
+      loss = evaluated.loss;
+    }
+    return absl::OkStatus();
+  };
+  const auto ends =
+      fleet::RunFleet({.servers = 2,
+                       .workers = 2,
+                       .data_dir = data_dir.path(),
+                       .servers_end = gives_up == GivesUp::kNever ? absl::StatusCode::kOk : absl::StatusCode::kAborted},
+                      [&](Fleet& fleet) -> absl::Status {
+                        if (gives_up == GivesUp::kNever || fleet.worker_index() != rank)
+                          return life(fleet, GivesUp::kNever);
+                        const absl::Status end = life(fleet, gives_up);
+                        EXPECT_FALSE(end.ok());
+                        fleet.StopWorker(end);
+                        const auto next = fleet::MakeFleet(cluster::Role::kWorker, rank, 2, fleet.server_endpoints());
+                        const absl::Status replaced = life(*next, GivesUp::kNever);
+                        next->StopWorker(replaced);
+                        return replaced;
+                      });
+  EXPECT_THAT(ends, Each(absl::OkStatus()));
+  return loss;
+}
+
+TEST(Training, AWorkerThatIsReplacedGoesOnWhereItWas) {
+  const TestFolder files, saves;
+  WriteData(files.path());
+  const double want = TrainAndReplace(GivesUp::kNever, 0, files.path(), saves / "straight");
+  for (const int rank : {0, 1}) {
+    for (const GivesUp point :
+         {GivesUp::kInAnEpoch, GivesUp::kBeforeASave, GivesUp::kAfterASave, GivesUp::kAfterAnEvaluation}) {
+      const std::string dir = absl::StrCat(saves.path(), "/", rank, "_", static_cast<int>(point));
+      EXPECT_EQ(TrainAndReplace(point, rank, files.path(), dir), want) << dir;
+      for (const char* epoch : {"/0", "/1", "/2"})
+        EXPECT_EQ(base::FilesIn(dir + epoch), base::FilesIn(saves / "straight" + epoch)) << dir << epoch;
+    }
+  }
 }
 
 TEST(Training, AStopAtOneWorkerEndsTheEpochOfAll) {

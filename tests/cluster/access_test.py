@@ -48,7 +48,7 @@ class GuardedJob(FleetJob):
         self.await_line("w0.log", f"epoch: {done + 1} done", self.processes["w0"])
         self.processes["w0"].send_signal(signal.SIGTERM)
         self.ends(self.processes["w0"], 143, "w0.log", 30)
-        self.ends(self.processes["w1"], 1, "w1.log", 30)
+        self.ends(self.processes["w1"], 143, "w1.log", 30)
         for name in ("s0", "s1"):
             self.ends(self.processes[name], 0, f"{name}.log", 30)
 

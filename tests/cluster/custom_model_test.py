@@ -1,12 +1,15 @@
 """A user's own program: Regatta installed and moved, examples/custom_model built against it and run in every role."""
 import os
 import pathlib
+import random
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
-from cluster import BIN, ClusterTest, free_port, main
+from cluster import BIN, PATIENCE, ClusterTest, free_port, main
 
 BUILD = BIN.parent
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "custom_model"
@@ -114,6 +117,72 @@ class CustomModelTest(ClusterTest):
                    *self.arguments("mode=async", f"test={self.data}/test", "epochs=5")], cwd=self.folder, env=self.env)
         self.assert_learnt(out)
         self.assertIn("Server listening on", self.log("log/serverlog.0"))
+
+    def launch(self, save, *more):
+        """A job of 2 servers and 2 workers, whose processes are started again when they are killed."""
+        out = open(self.folder / f"{save}.log", "wb")
+        self.addCleanup(out.close)
+        process = subprocess.Popen([self.prefix / "bin" / "regatta", "launch", "--server_num=2", "--worker_num=2",
+                                    f"--log_dir=log_{save}", "--max_restarts=100", "--",
+                                    *self.arguments(f"save={save}", *more)], cwd=self.folder, env=self.env, stdout=out,
+                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        self.started.append(process)
+        return process
+
+    def pid(self, save, name):
+        """Of the process that plays the role now."""
+        return int(re.findall(rf"{name}(?: \(pid \d+\).*started again as|:) pid (\d+)", self.log(f"{save}.log"))[-1])
+
+    def kill(self, save, name):
+        try:
+            os.kill(self.pid(save, name), signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has just ended
+
+    def await_batches(self, process, save, count):
+        """Until worker 0 has reported so often."""
+        end = time.monotonic() + PATIENCE
+        while self.log(f"{save}.log").count("batch_id: ") < count:
+            self.assertIsNone(process.poll(), self.log(f"{save}.log")[-3000:])
+            self.assertLess(time.monotonic(), end, self.log(f"{save}.log")[-3000:])
+            time.sleep(0.01)
+
+    def assert_same_saves(self, save, epochs):
+        for epoch in range(epochs):
+            self.assertEqual(self.dump(f"{save}/epoch_{epoch}"), self.dump(f"straight/epoch_{epoch}"), epoch)
+
+    def test_servers_and_workers_killed_in_the_middle_of_epochs_change_no_byte(self):
+        job = ("epochs=3", "batch=20", f"test={self.data}/test")
+        self.ends(self.launch("straight", *job), 0, "straight.log", 120)
+        process = self.launch("killed", *job)
+        for batches, name in ((2, "worker 1"), (4, "server 0"), (6, "worker 0"), (8, "server 1")):
+            self.await_batches(process, "killed", batches)
+            self.kill("killed", name)
+        self.ends(process, 0, "killed.log", 240)
+        log = self.log("killed.log")
+        self.assertEqual(log.count("started again as pid"), 4, log)
+        self.assertIn("goes on in epoch", self.log("log_killed/workerlog.1"))
+        self.assertIn("goes on with the job in", self.log("log_killed/serverlog.0"))
+        self.assert_same_saves("killed", 3)
+        test = re.compile(r"test auc: .*")
+        self.assertEqual(test.search(log)[0], test.search(self.log("straight.log"))[0])
+
+    def test_workers_killed_between_many_small_epochs_change_no_byte(self):
+        rng = random.Random(1)
+        job = ("epochs=15", "batch=500")
+        self.ends(self.launch("straight", *job), 0, "straight.log", 120)
+        process = self.launch("killed", *job)
+        end = time.monotonic() + PATIENCE
+        while "epoch 0 finished" not in self.log("killed.log") and time.monotonic() < end:
+            time.sleep(0.01)
+        kills = 0
+        while process.poll() is None and kills < 8:
+            self.kill("killed", rng.choice(["worker 0", "worker 1"]))
+            kills += 1
+            time.sleep(rng.uniform(0.2, 1.5))
+        self.ends(process, 0, "killed.log", 240)
+        self.assertGreaterEqual(self.log("killed.log").count("started again as pid"), 1)
+        self.assert_same_saves("killed", 15)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ class FailureTest(FleetJob):
         server, workers = self.running(*LONG)
         workers[1].send_signal(signal.SIGTERM)
         self.ends(workers[1], 143, "w1.log", 30)
-        self.ends(workers[0], 1, "w0.log", 30)
+        self.ends(workers[0], 143, "w0.log", 30)
         self.ends(server, 0, "s0.log", 20)
         self.assertIn("--resume", self.log("w0.log"))
         # Who sent it, and whether the job has failed, is not known to it.

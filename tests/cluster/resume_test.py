@@ -63,7 +63,7 @@ class ResumeTest(CheckpointJob):
             self.await_line("w0.log", "batch_id: 20", workers[0])
             workers[1].send_signal(signal.SIGTERM)
             self.ends(workers[1], 143, "w1.log", 30)
-            self.ends(workers[0], 1, "w0.log", 30)
+            self.ends(workers[0], 143, "w0.log", 30)
             self.ends(server, 0, "s0.log", 20)
             self.assertRegex(self.log("w0.log"), r"stopped in epoch \d, \d+ batches of 2 workers into it; saved")
             log = self.launch(mode, *args, "--resume")

@@ -48,7 +48,7 @@ class RunningJobTest(FleetJob):
     def stop_job(self):
         self.processes["w0"].send_signal(signal.SIGTERM)
         self.ends(self.processes["w0"], 143, "w0.log", 30)
-        self.ends(self.processes["w1"], 1, "w1.log", 30)
+        self.ends(self.processes["w1"], 143, "w1.log", 30)
         for i in range(2):
             self.ends(self.processes[f"s{i}"], 0, f"s{i}.log", 30)
 

@@ -7,6 +7,7 @@ import resource
 import socket
 import ssl
 import struct
+import threading
 import time
 import zlib
 from dataclasses import dataclass
@@ -299,6 +300,32 @@ def large_tables(target):
     target.again(lambda end: connect_again(target, many))
 
 
+def parallel_tables(target):
+    """Connect with 1 MB of tables, most of it empty lists, on 16 connections at a time"""
+    many = target.tables.replace("{", '{"many": [' + ",".join(["[]"] * 350_000) + "], ", 1)
+
+    def flood(_):
+        threads = [threading.Thread(target=connect_again, args=(target, many)) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    target.again(flood)
+
+
+def long_paths(target):
+    """Connect with tables that have a long key above many numbers"""
+    many = target.tables.replace("{", '{"' + "k" * 20_000 + '": [' + ",".join("1" * 100_000) + "], ", 1)
+    target.again(lambda end: connect_again(target, many))
+
+
+def far_rounds(target):
+    """geo: changes of a pass that is far away, and the end of one"""
+    row = [(8, message((2, 1), (3, 4)))]
+    bad_frames(target, 0, [("COMBINE", [(4, 1 << 47), *row, (26, 1), (27, 16)], struct.pack("<Q4f", first_key(), 0, 0, 0, 0)),
+                           ("LEAVE", [(4, 1 << 47)], b"")])
+
+
 def displace(target):
     """Connect as worker 1, which lives, with another incarnation"""
     target.again(lambda end: connect_again(target, target.tables, 4242, on_loss="await", wait=60))
@@ -506,13 +533,15 @@ STRANGERS = {"reset_verb": reset_flood(SERVICE + "Heartbeat"), "reset_lane": res
              "unread_replies": unread_replies}
 WORKERS = {"gzip_bomb": gzip_bomb, "gzip_lane": gzip_lane, "waiting_calls": waiting_calls,
            "gather_cancelled": gather_cancelled, "gather_timeout": gather_timeout, "nested_tables": nested_tables,
-           "large_tables": large_tables, "displace": displace, "far_steps": far_steps,
+           "large_tables": large_tables, "parallel_tables": parallel_tables, "long_paths": long_paths,
+           "far_rounds": far_rounds, "displace": displace, "far_steps": far_steps,
            "far_dense_steps": far_dense_steps, "far_begin": far_begin, "nan_differences": nan_differences,
            "unfinished_frames": unfinished_frames, "unfinished_calls": unfinished_calls, "held_pushes": held_pushes,
            "worker_connections": worker_connections, "unread_rows": unread_rows, "unread_gathers": unread_gathers}
 # What of the job an attack needs; async and no return of workers otherwise.
 NEEDS = (dict.fromkeys(("far_steps", "far_dense_steps", "far_begin"), ("sync",)) |
-         {"displace": ("async", "--on_loss", "await"),
+         {"far_rounds": ("geo",),
+          "displace": ("async", "--on_loss", "await"),
           # Every push of the worker itself, whose lanes the attacker uses, drops what is held there.
           "held_pushes": ("async", "--on_loss", "await", "--pause", 1)})
 ATTACKS = STRANGERS | WORKERS

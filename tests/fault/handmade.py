@@ -13,7 +13,7 @@ SERVICE = "/regatta.ps.ParameterServer/"
 HEALTH = "/grpc.health.v1.Health/Check"
 VERBS = {name: i for i, name in enumerate(
     "NONE HELLO PULL PUSH ADD PULL_DENSE PUSH_DENSE ADD_DENSE LEAVE COUNT_ROWS READ_ROWS LOAD_ROWS CLEAR READ_DENSE "
-    "LOAD_DENSE BEGIN".split())} | {"BEGIN_CUT": 20, "END_CUT": 21, "CLEAR_LANE": 22}
+    "LOAD_DENSE BEGIN".split())} | {"BEGIN_CUT": 20, "END_CUT": 21, "CLEAR_LANE": 22, "COMBINE": 23}
 
 
 class Gone(Exception):

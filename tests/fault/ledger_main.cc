@@ -179,7 +179,7 @@ class Ledger {
   // What the process before this one may have pushed down some lanes only goes down all of them, whoever says stop.
   bool GoesOn() const {
     if (pushes_ >= args_.count || left_ || client_.resume_point().Completed("pushed")) return false;
-    const uint64_t under_way = args_.mode == "sync" ? 1 : base::DataPosition::kWindow;
+    const uint64_t under_way = args_.mode == "sync" ? 1 : args_.in_flight;
     const client::ResumePoint& resume_point = client_.resume_point();
     return stopped == 0 || (resume_point.returns() && pushes_ < resume_point.position.low + under_way);
   }

@@ -18,16 +18,16 @@ namespace fs = std::filesystem;
 
 void Save(LogCompactor& compactor) { CHECK(compactor.Save().ok()); }
 
-void Train(GoldenWorkers& workers, LogCompactor& compactor, Mode mode) {
-  if (mode != Mode::kGeo) {
+void Train(GoldenWorkers& workers, LogCompactor& compactor, base::Mode mode) {
+  if (mode != base::Mode::kGeo) {
     for (int rank = 0; rank < 2; ++rank) workers.Mark(ps::BEGIN, rank, 0, 0);
   }
   for (uint64_t step = 0; step < 10; ++step) {
     for (int rank = 0; rank < 2; ++rank) {
-      if (mode == Mode::kGeo) {
+      if (mode == base::Mode::kGeo) {
         workers.Push(rank, 0, step, 1, GoldenWorkers::Whole::kYes, ps::ADD);
         workers.PushDense(rank, 0, step, ps::ADD_DENSE);
-      } else if (mode != Mode::kSync || step < 9 || rank == 0) {
+      } else if (mode != base::Mode::kSync || step < 9 || rank == 0) {
         workers.Step(rank, 0, step, step % 4 == 3 ? 3 : 1);
       }
     }
@@ -35,7 +35,7 @@ void Train(GoldenWorkers& workers, LogCompactor& compactor, Mode mode) {
   }
 }
 
-void Write(const std::string& folder, Mode mode) {
+void Write(const std::string& folder, base::Mode mode) {
   const std::string live = folder + "/live";
   fs::create_directories(folder);
   const LeaseOptions lease{std::chrono::seconds(1)};
@@ -50,7 +50,7 @@ void Write(const std::string& folder, Mode mode) {
   GoldenWorkers workers(*job, 1);
   workers.Load();
   Train(workers, *compactor, mode);
-  if (mode == Mode::kAsync) workers.Push(0, 0, 10, 2, GoldenWorkers::Whole::kWithoutLast);
+  if (mode == base::Mode::kAsync) workers.Push(0, 0, 10, 2, GoldenWorkers::Whole::kWithoutLast);
   CHECK_EQ(workers.refused(), 0);
   fs::copy(live, folder + "/data_dir", fs::copy_options::recursive);
   std::ofstream(folder + "/at_kill.txt") << GoldenText(*job);
@@ -72,8 +72,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "golden: usage: golden FOLDER\n");
     return 2;
   }
-  using regatta::server::Mode;
-  for (const Mode mode : {Mode::kAsync, Mode::kSync, Mode::kGeo})
-    regatta::server::Write(std::string(argv[1]) + "/" + regatta::server::Name(mode), mode);
+  for (const regatta::base::Mode mode :
+       {regatta::base::Mode::kAsync, regatta::base::Mode::kSync, regatta::base::Mode::kGeo})
+    regatta::server::Write(std::string(argv[1]) + "/" + regatta::base::Name(mode), mode);
   return 0;
 }

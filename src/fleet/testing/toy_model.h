@@ -126,7 +126,7 @@ inline absl::Status RunToyStep(comm::Communicator& comm, int rank, uint64_t step
 inline absl::Status RunToyPass(comm::Communicator& comm, int rank, uint64_t pass, uint64_t first_step, uint64_t steps,
                                int threads) {
   base::PassKeys keys;
-  keys.pass = pass;
+  keys.learnt.pass = pass;
   keys.first_step = first_step;
   RETURN_IF_ERROR(comm.BeginPass(keys));
   std::vector<absl::Status> results(static_cast<size_t>(threads));
@@ -186,11 +186,11 @@ class ToyTrainer {
     for (const int rank : ranks) {
       ToyStep toy(rank, step);
       std::vector<float> pulled(toy.keys.size() * kToyDim);
-      ASSERT_TRUE(client_->PullRows(toy.keys.view(), base::StepKind::kTrain, {pulled.data(), kToyDim, kToyDim}).ok());
+      ASSERT_TRUE(sparse_->Pull(toy.keys.view(), base::StepKind::kTrain, {pulled.data(), kToyDim, kToyDim}).ok());
       const base::RowsView<const float> view{pulled.data(), kToyDim, kToyDim};
       base::StepRows rows;
       rows.tables = {&view, 1};
-      rows.dense = client_->LiveDense();
+      rows.dense = dense_->Values();
       toy.Learn(rows);
       toys.push_back(std::move(toy));
     }
@@ -224,7 +224,10 @@ class ToyTrainer {
     grads.samples = samples;
     grads.tables = {&table, 1};
     grads.dense = {&piece, 1};
-    ASSERT_TRUE(client_->Push(grads).ok());
+    client::Call call;
+    client_->Push(grads, call);
+    client_->PushDense(grads, call);
+    ASSERT_TRUE(call.Wait().ok());
   }
   ToyResult Result() const {
     ToyResult result;

@@ -32,7 +32,7 @@ inline constexpr int kGoldenDense = 3;
 inline constexpr int kGoldenDims[] = {2, 3};
 
 // What the first worker brought.
-inline ps::ConnectRequest GoldenRequest(Mode mode) {
+inline ps::ConnectRequest GoldenRequest(base::Mode mode) {
   table::ModelConfig tables;
   const char* const rules[] = {"adagrad", "adam"};
   for (int i = 0; i < 2; ++i) {
@@ -282,8 +282,8 @@ class GoldenWorkers {
 // What the workers do after the server's end, as long as it had lived on.
 inline int ContinueGolden(HostedJob& job) {
   GoldenWorkers workers(job, 100'000);
-  const bool geo = job.spec().mode == Mode::kGeo;
-  if (job.spec().mode == Mode::kSync) {
+  const bool geo = job.spec().mode == base::Mode::kGeo;
+  if (job.spec().mode == base::Mode::kSync) {
     workers.Step(1, 0, 9);  // worker 0's part is there
   }
   for (uint64_t step = 10; step < 14; ++step) {

@@ -14,7 +14,7 @@ inline constexpr int kSmallDim = 3;
 inline constexpr int kSmallDense = 5;
 inline const Identity kFirstWorker{0, 1, "here"};
 
-inline std::unique_ptr<HostedJob> SmallJob(Mode mode = Mode::kAsync, int workers = 1, int tables = 1,
+inline std::unique_ptr<HostedJob> SmallJob(base::Mode mode = base::Mode::kAsync, int workers = 1, int tables = 1,
                                            int sparse_lanes = 1) {
   JobSpec spec;
   spec.mode = mode;

@@ -1,5 +1,5 @@
 // An accessor says what a row consists of: how wide a pull, a push and a row are, which columns a push brings beside
-// the gradients, how a row is created, read and updated. Tables ask it, nobody else knows a "dim".
+// the gradients, how a row is created, read and updated. Tables ask it; no other code knows a "dim".
 // Thread-safety: constant after construction; rows are guarded by the lock that their caller holds.
 #pragma once
 

@@ -144,7 +144,7 @@ class MemoryStore {
   // What a snapshot knows of a shard; guarded by the shard's lock. Apart from Shard, which fills a cache line.
   struct SnapshotShard {
     bool open = false;      // a snapshot is in progress, and its writer has not passed
-    uint16_t renumber = 0;  // not 0: epochs are of the numbering before, in which this one and later are changed
+    uint16_t renumber = 0;  // not 0: rows still have epochs of the old numbering; those from this epoch on are changed
     uint32_t created = 0;   // rows since the snapshot
     uint32_t old = OldRows::kNone;  // the chain
     void Pass() {

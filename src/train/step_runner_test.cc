@@ -1,0 +1,105 @@
+#include "train/step_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "train/testing/embedded_job.h"
+#include "train/testing/logistic_net.h"
+
+namespace regatta::train {
+namespace {
+
+using testing::Embedded;
+using testing::LogisticNet;
+using testing::NetsOf;
+using testing::SpoiltNet;
+
+// A batch of 3 samples and 2 slots; sample 1 has two ids in its first slot, sample 2 none in its second.
+PlannedBatch MakeBatch(std::vector<float> weights) {
+  PlannedBatch planned;
+  planned.batch = std::make_unique<data::Batch>();
+  data::Batch& b = *planned.batch;
+  b.size = 3, b.slots = 2;
+  b.keys = {5, 1005, 5, 6, 1005, 7};
+  b.offsets = {0, 1, 2, 4, 5, 6, 6};
+  b.labels = {1, 0, 1};
+  b.weights = std::move(weights);
+  lookup::Planner().Plan({b.keys, b.offsets, b.values}, planned.plans.emplace_back());
+  return planned;
+}
+
+// The same by the definition: w ← w − rate · (mean gradient), in doubles.
+struct Reference {
+  std::map<base::Key, double> rows;
+  double bias = 0;
+
+  // Returns the loss, weighted and summed.
+  double Step(const data::Batch& b, double rate, double l2, double clip) {
+    std::map<base::Key, double> grads;
+    double bias_grad = 0, loss = 0;
+    for (int s = 0; s < b.size; ++s) {
+      const double weight = b.weights.empty() ? 1 : b.weights[static_cast<size_t>(s)],
+                   y = b.labels[static_cast<size_t>(s)];
+      const uint32_t begin = b.offsets[static_cast<size_t>(s) * 2], end = b.offsets[static_cast<size_t>(s) * 2 + 2];
+      double logit = bias;
+      for (uint32_t p = begin; p < end; ++p) logit += rows[b.keys[p]];
+      const double prediction = 1 / (1 + std::exp(-logit));
+      loss -= weight * (y * std::log(prediction) + (1 - y) * std::log(1 - prediction));
+      for (uint32_t p = begin; p < end; ++p) grads[b.keys[p]] += weight * (prediction - y) / b.size;
+      bias_grad += weight * (prediction - y) / b.size;
+    }
+    for (auto& [key, grad] : grads) rows[key] -= rate * (grad + l2 * rows[key]);
+    if (clip > 0 && std::abs(bias_grad) > clip) bias_grad *= clip / std::abs(bias_grad);
+    bias -= rate * bias_grad;
+    return loss;
+  }
+};
+
+struct Case {
+  std::vector<float> weights;
+  double l2 = 0;
+  double clip = 0;
+};
+
+TEST(StepRunner, StepsEqualTheFormula) {
+  class Regularised : public LogisticNet {
+   public:
+    explicit Regularised(double l2) { spec_.lookups[0].l2 = l2; }
+  };
+  for (const Case& c : {Case{}, Case{{1, 0.5, 2}}, Case{{}, 0.3}, Case{{}, 0, 0.01}, Case{{1, 0.5, 2}, 0.1, 0.05}}) {
+    Embedded setup(1);
+    StepRunner runner(*CheckedNet::Make(NetsOf<Regularised>(c.l2)), *setup.local, {.clip_by_norm = c.clip});
+    Reference reference;
+    const PlannedBatch planned = MakeBatch(c.weights);
+    for (uint64_t step = 0; step < 5; ++step) {
+      const double loss = reference.Step(*planned.batch, Embedded::kLearningRate, c.l2, c.clip);
+      const auto result = runner.Train(planned, step);
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_NEAR(result->loss_sum, loss, 1e-5);
+      EXPECT_DOUBLE_EQ(result->weight_sum, c.weights.empty() ? 3 : 3.5);
+    }
+    for (const auto& [key, value] : reference.rows) EXPECT_NEAR(setup.RowOf(key), value, 1e-5) << key;
+    EXPECT_NEAR(setup.client->LiveDense()[0], reference.bias, 1e-5);
+    EXPECT_GT(std::abs(reference.bias), 1e-4);
+  }
+}
+
+TEST(StepRunner, AnInputThatTheLossDoesNotDependOnStaysAsItIs) {
+  Embedded setup(1);
+  StepRunner runner(*CheckedNet::Make(NetsOf<SpoiltNet>(nullptr,
+                                                        [](auto& lookups, auto& parameters) {
+                                                          lookups[0] = parameters[0] = {};
+                                                          return absl::OkStatus();
+                                                        })),
+                    *setup.local, {});
+  const PlannedBatch planned = MakeBatch({});
+  ASSERT_TRUE(runner.Train(planned, 0).ok());
+  EXPECT_EQ(setup.RowOf(5), 0.0f);
+  EXPECT_EQ(setup.client->LiveDense()[0], 0.0f);
+}
+
+}  // namespace
+}  // namespace regatta::train
