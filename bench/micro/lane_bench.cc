@@ -1,8 +1,8 @@
 // Lanes against the network's library: a pull over loopback against a bare gRPC stream of the same bytes (raw TCP
 // beside it), and what dense parameters cost a server that eight light workers push to.
 #include <grpcpp/create_channel.h>
-#include <grpcpp/impl/codegen/method_handler.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/support/method_handler.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -24,7 +24,7 @@
 #include "bench/measure.h"
 #include "bench/server_process.h"
 #include "fleet/worker_node.h"
-#include "wire/raw_service.h"
+#include "wire/lane_method.h"
 #include "wire/transport.h"
 
 namespace regatta::bench {

@@ -21,6 +21,7 @@
 #include "client/server_address.h"
 #include "table/table_config.h"
 #include "wire/lanes.h"
+#include "wire/ps.grpc.pb.h"
 
 namespace regatta::client {
 

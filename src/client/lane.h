@@ -21,7 +21,7 @@
 #include "metrics/histogram.h"
 #include "wire/frame.h"
 #include "wire/frame_seal.h"
-#include "wire/raw_service.h"
+#include "wire/lane_method.h"
 
 namespace regatta::client {
 

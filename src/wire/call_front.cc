@@ -2,8 +2,8 @@
 
 #include <glog/logging.h>
 #include <grpcpp/alarm.h>
-#include <grpcpp/impl/codegen/proto_utils.h>
-#include <grpcpp/impl/codegen/rpc_service_method.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/proto_buffer_writer.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,6 +23,7 @@ constexpr std::chrono::milliseconds kRefusalTimeout(100);
 constexpr std::chrono::milliseconds kCloseTimeout(5'000);
 constexpr std::chrono::milliseconds kFrontPoll(500);
 constexpr std::chrono::milliseconds kBusy(5);
+constexpr size_t kReplyBlock = 1 << 20;  // bytes of a reply that lie together
 
 // For probes, which need no token. Watch is not served: clients are told, and ask Check.
 constexpr char kHealthPath[] = "/grpc.health.v1.Health/Check";
@@ -37,12 +38,17 @@ int RankOf(const ps::WorkerId& worker) { return static_cast<int>(std::min<uint32
 
 using Message = google::protobuf::MessageLite;
 
+bool ReadMessage(grpc::ByteBuffer* in, Message* message) {
+  grpc::ProtoBufferReader reader(in);
+  return reader.status().ok() && message->ParseFromZeroCopyStream(&reader) && reader.status().ok();
+}
+
 // Reads the request and serves it. `worker` is who says that it asks.
 template <typename Request, typename Reply>
 grpc::Status ServeVerb(RawService& service, grpc::Status (RawService::*verb)(grpc::ServerContext*, Request*, Reply*),
                        grpc::ServerContext* context, grpc::ByteBuffer* in, std::unique_ptr<Message>* out, int* worker) {
   std::remove_const_t<Request> request;
-  const bool read = grpc::GenericDeserialize<grpc::ProtoBufferReader, decltype(request)>(in, &request).ok();
+  const bool read = ReadMessage(in, &request);
   in->Clear();  // the verb may wait for long
   if (!read) return {grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"};
   if constexpr (requires { request.worker().rank(); }) *worker = RankOf(request.worker());
@@ -220,8 +226,14 @@ class CallFront::ControlCall {
         return {grpc::StatusCode::RESOURCE_EXHAUSTED, "earlier replies on this connection have not been read"};
       replying_ = bytes;
     }
-    bool own = false;
-    return grpc::GenericSerialize<grpc::ProtoBufferWriter, Message>(reply, &reply_, &own);
+    if (bytes == 0) {  // the writer has no block for nothing
+      reply_ = grpc::ByteBuffer(nullptr, 0);
+      return grpc::Status::OK;
+    }
+    grpc::ProtoBufferWriter writer(&reply_, static_cast<int>(std::min<size_t>(bytes, kReplyBlock)),
+                                   static_cast<int>(bytes));
+    if (!reply.SerializeToZeroCopyStream(&writer)) return {grpc::StatusCode::INTERNAL, "the reply cannot be packed"};
+    return grpc::Status::OK;
   }
 
   void Reply(const grpc::ByteBuffer& reply) {
@@ -256,7 +268,9 @@ class CallFront::ControlCall {
 // A lane that may come. Deletes itself.
 class CallFront::LaneSlot final : public Event {
  public:
-  explicit LaneSlot(CallFront& front) : front_(front) { front.lanes_service_.Request(*this, front.queue_.get()); }
+  explicit LaneSlot(CallFront& front) : front_(front) {
+    front.lane_method_.Request(&stream_->context_, &stream_->stream_, &stream_->queue_, front.queue_.get(), this);
+  }
   void Happen(bool ok) override {
     if (ok) {
       front_.AwaitLane();
@@ -269,22 +283,11 @@ class CallFront::LaneSlot final : public Event {
     base::MutexLock lock(front.mu_);
     if (--front.calls_ == 0) front.changed_.NotifyAll();
   }
-  LaneStream& stream() { return *stream_; }
 
  private:
   CallFront& front_;
   std::unique_ptr<LaneStream> stream_ = std::make_unique<LaneStream>();
 };
-
-CallFront::LaneService::LaneService() {
-  AddMethod(new grpc::internal::RpcServiceMethod(kLaneMethod, grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
-  MarkMethodRaw(0);
-}
-
-void CallFront::LaneService::Request(LaneSlot& slot, grpc::ServerCompletionQueue* queue) {
-  LaneStream& lane = slot.stream();
-  RequestAsyncBidiStreaming(0, &lane.context_, &lane.stream_, &lane.queue_, queue, &slot);
-}
 
 CallFront::CallFront(RawService& service, Connections& connections, const FrontLimits& limits)
     : service_(service),
@@ -305,7 +308,7 @@ CallFront::~CallFront() {
 }
 
 void CallFront::Register(grpc::ServerBuilder& builder) {
-  builder.RegisterService(&lanes_service_);
+  builder.RegisterService(&lane_method_);
   builder.RegisterAsyncGenericService(&generic_);
   queue_ = builder.AddCompletionQueue();
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/impl/codegen/service_type.h>
 #include <grpcpp/server_builder.h>
 
 #include <atomic>
@@ -19,6 +18,7 @@
 #include "base/mutex.h"
 #include "wire/call_threads.h"
 #include "wire/connections.h"
+#include "wire/lane_method.h"
 #include "wire/raw_service.h"
 
 namespace regatta::wire {
@@ -60,11 +60,6 @@ class CallFront {
   struct Verb;
   class ControlCall;
   class LaneSlot;
-  class LaneService final : public grpc::Service {
-   public:
-    LaneService();
-    void Request(LaneSlot& slot, grpc::ServerCompletionQueue* queue);
-  };
 
   void Loop();
   // Another call, or lane, of each can come.
@@ -80,7 +75,7 @@ class CallFront {
   Connections& connections_;
   const FrontLimits limits_;
   grpc::AsyncGenericService generic_;
-  LaneService lanes_service_;
+  LaneMethod lane_method_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::thread loop_;
   std::atomic<bool> waits_{false};  // the loop: for something to happen

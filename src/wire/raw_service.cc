@@ -1,8 +1,5 @@
 #include "wire/raw_service.h"
 
-#include <grpcpp/impl/codegen/client_callback.h>
-#include <grpcpp/impl/codegen/rpc_method.h>
-
 #include <utility>
 
 namespace regatta::wire {
@@ -79,13 +76,6 @@ void LaneStream::Abandon() {
   bool ok = false;
   while (queue_.Next(&tag, &ok)) {
   }
-}
-
-std::unique_ptr<LaneCall> OpenLane(const std::shared_ptr<grpc::Channel>& channel, grpc::ClientContext* context) {
-  const grpc::internal::RpcMethod method(kLaneMethod, grpc::internal::RpcMethod::BIDI_STREAMING, channel);
-  return std::unique_ptr<LaneCall>(
-      grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(channel.get(), method,
-                                                                                            context));
 }
 
 }  // namespace regatta::wire

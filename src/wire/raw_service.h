@@ -3,13 +3,10 @@
 // Thread-safety: a service's methods are called concurrently; a LaneStream belongs to the thread that serves the lane.
 #pragma once
 
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/sync_stream.h>
 
 #include <chrono>
 #include <memory>
@@ -18,10 +15,6 @@
 #include "wire/ps.grpc.pb.h"
 
 namespace regatta::wire {
-
-using LaneCall = grpc::ClientReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
-
-inline constexpr char kLaneMethod[] = "/regatta.ps.ParameterServer/Lane";
 
 // The server's end of a lane. It has a queue of its own: the thread that waits for its frames polls for them.
 class LaneStream {
@@ -87,7 +80,5 @@ class RawService {
   virtual grpc::Status Status(grpc::ServerContext* context, const ps::StatusRequest* request,
                               ps::StatusReply* reply) = 0;
 };
-
-std::unique_ptr<LaneCall> OpenLane(const std::shared_ptr<grpc::Channel>& channel, grpc::ClientContext* context);
 
 }  // namespace regatta::wire
