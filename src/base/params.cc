@@ -18,15 +18,15 @@ std::string Params::String(std::string_view name, std::string_view fallback) {
   return Take<std::string>(config_.String(Path(name), fallback), std::string(fallback));
 }
 
-std::vector<int64_t> Params::IntList(std::string_view name, IntRange range, std::vector<int64_t> fallback) {
+std::vector<int64_t> Params::IntList(std::string_view name, IntRange range, const std::vector<int64_t>& fallback) {
   return Take<std::vector<int64_t>>(config_.IntList(Path(name), fallback, range), fallback);
 }
 
-std::vector<double> Params::DoubleList(std::string_view name, DoubleRange range, std::vector<double> fallback) {
+std::vector<double> Params::DoubleList(std::string_view name, DoubleRange range, const std::vector<double>& fallback) {
   return Take<std::vector<double>>(config_.DoubleList(Path(name), fallback, range), fallback);
 }
 
-std::vector<std::string> Params::StringList(std::string_view name, std::vector<std::string> fallback) {
+std::vector<std::string> Params::StringList(std::string_view name, const std::vector<std::string>& fallback) {
   return Take<std::vector<std::string>>(config_.StringList(Path(name), fallback), fallback);
 }
 

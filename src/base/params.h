@@ -22,9 +22,9 @@ class Params {
   double Double(std::string_view name, DoubleRange range, double fallback);
   bool Bool(std::string_view name, bool fallback);
   std::string String(std::string_view name, std::string_view fallback);
-  std::vector<int64_t> IntList(std::string_view name, IntRange range, std::vector<int64_t> fallback);
-  std::vector<double> DoubleList(std::string_view name, DoubleRange range, std::vector<double> fallback);
-  std::vector<std::string> StringList(std::string_view name, std::vector<std::string> fallback);
+  std::vector<int64_t> IntList(std::string_view name, IntRange range, const std::vector<int64_t>& fallback);
+  std::vector<double> DoubleList(std::string_view name, DoubleRange range, const std::vector<double>& fallback);
+  std::vector<std::string> StringList(std::string_view name, const std::vector<std::string>& fallback);
 
   bool Has(std::string_view name) const { return config_.Has(Path(name)); }
   // Reports that the value of `name` cannot be, for rules between keys: Fail("fc_sizes", "want at least one layer").

@@ -16,7 +16,7 @@ struct RawAllocator {
 
   RawAllocator() = default;
   template <typename U>
-  RawAllocator(const RawAllocator<U>&) {}
+  RawAllocator(const RawAllocator<U>&) {}  // NOLINT(google-explicit-constructor): allocators convert
   T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
   void deallocate(T* p, size_t) { ::operator delete(p, kLine); }
   template <typename U>

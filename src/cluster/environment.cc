@@ -66,8 +66,9 @@ bool MoreThanOne(const Getenv& getenv, const std::string& name) {
 absl::StatusOr<std::vector<RoleHints>> SetFamilies(const Getenv& getenv) {
   std::vector<RoleHints> families;
   const auto add = [&families](absl::StatusOr<RoleHints> hints) -> absl::Status {
-    if (hints.ok()) families.push_back(*std::move(hints));
-    return hints.status();
+    RETURN_IF_ERROR(hints.status());
+    families.push_back(*std::move(hints));
+    return absl::OkStatus();
   };
   if (getenv("TRAINING_ROLE").has_value()) RETURN_IF_ERROR(add(ReadFleet(getenv)));
   if (getenv("PADDLE_TRAINING_ROLE").has_value() || ReadText(getenv, "PADDLE_PSERVER_IPS"))

@@ -1,5 +1,6 @@
 #include "train/report.h"
 
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +23,7 @@ void PrintLine(const std::string& line) {
 }
 
 std::string Duration(double seconds) {
-  const auto total = static_cast<int64_t>(seconds + 0.5);
+  const auto total = static_cast<int64_t>(std::llround(seconds));
   if (total >= 3600) return absl::StrFormat("%d:%02d:%02d", total / 3600, total / 60 % 60, total % 60);
   return absl::StrFormat("%d:%02d", total / 60, total % 60);
 }

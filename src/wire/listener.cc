@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glog/logging.h>
+#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
