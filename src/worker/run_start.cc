@@ -10,17 +10,14 @@ namespace {
 
 namespace rounds = run::rounds;
 
-absl::Status WarmStart(const Job& job, train::Reporter& reporter) {
-  const settings::RunnerOptions& runner = job.run.runner;
-  if (runner.model_init_path.empty()) return absl::OkStatus();
-  const std::string path =
-      runner.last_epoch >= 0 ? absl::StrCat(runner.model_init_path, "/", runner.last_epoch) : runner.model_init_path;
+absl::Status WarmStart(const RunOrigin& origin, checkpoint::ModelStore& model, train::Reporter& reporter) {
+  if (origin.warm_start.empty()) return absl::OkStatus();
   const auto load = [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const std::string folder, checkpoint::ResolveSave(path));
+    ASSIGN_OR_RETURN(const std::string folder, checkpoint::ResolveSave(origin.warm_start));
     ASSIGN_OR_RETURN(const checkpoint::CheckpointReader reader, checkpoint::CheckpointReader::Open(folder));
     if (const auto& saved = reader.manifest().run.model; saved.has_value())
-      RETURN_IF_ERROR(base::Annotate(checkpoint::CheckSameModel(*saved, job.identity()), folder));
-    RETURN_IF_ERROR(job.store().LoadFrom(reader, checkpoint::LoadKind::kTraining));
+      RETURN_IF_ERROR(base::Annotate(checkpoint::CheckSameModel(*saved, origin.identity), folder));
+    RETURN_IF_ERROR(model.LoadFrom(reader, checkpoint::LoadKind::kTraining));
     reporter.Note(absl::StrCat("warm start: weights and optimizer state from ", folder, ", ",
                                reader.manifest().TotalRows(), " rows"));
     return absl::OkStatus();
@@ -29,31 +26,31 @@ absl::Status WarmStart(const Job& job, train::Reporter& reporter) {
 }
 
 // Of a save that workers made in the middle of an epoch, each somewhere in its own part of the data.
-absl::Status CheckPlaces(const run::WorkerPlaces& places, const Job& job, uint64_t epoch, const std::string& folder) {
+absl::Status CheckPlaces(const run::WorkerPlaces& places, const RunOrigin& origin, int workers, uint64_t epoch,
+                         const std::string& folder) {
   if (places.empty())
     return absl::FailedPreconditionError(absl::StrCat(folder, " was saved by one process in the middle of epoch ",
                                                       epoch,
                                                       "; resume it in one process, or start anew with --overwrite"));
-  const int workers = job.fleet->worker_num();
-  if (!job.alone() && places.size() == static_cast<size_t>(workers)) return absl::OkStatus();
+  if (!origin.alone && places.size() == static_cast<size_t>(workers)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       folder, " was saved by ", places.size(), " workers in the middle of epoch ", epoch,
       ", each somewhere in its own part of the data, and here ",
-      job.alone() ? "is one process without servers" : absl::StrCat("are ", workers), ". Resume it with ",
+      origin.alone ? "is one process without servers" : absl::StrCat("are ", workers), ". Resume it with ",
       places.size(), " (regatta launch --worker_num=", places.size(), "), or start anew with --overwrite"));
 }
 
 // What the first worker, or one process, finds.
-absl::StatusOr<RunStart> Restore(const Job& job, checkpoint::SaveRoot& root, uint64_t settings_hash,
-                                 train::Reporter& reporter) {
-  if (!job.args.resume) {
-    RETURN_IF_ERROR(WarmStart(job, reporter));
+absl::StatusOr<RunStart> Restore(const RunOrigin& origin, int workers, checkpoint::SaveRoot& root,
+                                 checkpoint::ModelStore& model, train::Reporter& reporter) {
+  if (!origin.resume) {
+    RETURN_IF_ERROR(WarmStart(origin, model, reporter));
     return RunStart{};
   }
-  ASSIGN_OR_RETURN(const auto resumed, root.LoadNewest(job.store()));
+  ASSIGN_OR_RETURN(const auto resumed, root.LoadNewest(model));
   if (!resumed.has_value()) {
     reporter.Note(absl::StrCat("resuming: ", root.path(), " holds no save yet, so the run begins anew"));
-    RETURN_IF_ERROR(WarmStart(job, reporter));
+    RETURN_IF_ERROR(WarmStart(origin, model, reporter));
     return RunStart{};
   }
   const checkpoint::RunState& state = resumed->run;
@@ -70,14 +67,14 @@ absl::StatusOr<RunStart> Restore(const Job& job, checkpoint::SaveRoot& root, uin
   }
   start.epoch = state.epoch;
   ASSIGN_OR_RETURN(start.places, run::PlacesFrom(state));
-  if (!job.alone() || !start.places.empty()) {
-    RETURN_IF_ERROR(CheckPlaces(start.places, job, state.epoch, folder));
+  if (!origin.alone || !start.places.empty()) {
+    RETURN_IF_ERROR(CheckPlaces(start.places, origin, workers, state.epoch, folder));
     start.first_step = state.step - std::min(state.step, run::MostBatches(start.places));
     reporter.Note(absl::StrCat("resuming epoch ", start.epoch, " from ", folder, ", ", run::AllBatches(start.places),
                                " batches of ", start.places.size(), " workers into it"));
     return start;
   }
-  if (state.settings_hash != settings_hash)
+  if (state.settings_hash != origin.settings_hash)
     return absl::FailedPreconditionError(
         absl::StrCat(folder, " was saved in the middle of epoch ", state.epoch,
                      ", and the files, batch size, seed or reader have changed since: batch ", state.position.low,
@@ -136,12 +133,13 @@ absl::Status TakePlace(int rank, uint64_t settings_hash, RunStart& start) {
 
 }  // namespace
 
-absl::StatusOr<RunStart> FindRunStart(const Job& job, run::Team& team, checkpoint::SaveRoot* root,
-                                      uint64_t settings_hash, train::Reporter& reporter) {
+absl::StatusOr<RunStart> FindRunStart(const RunOrigin& origin, run::Team& team, checkpoint::SaveRoot* root,
+                                      checkpoint::ModelStore& model, train::Reporter& reporter) {
   const bool finds = team.chief() && !team.Completed(rounds::StartAt());
-  ASSIGN_OR_RETURN(RunStart start, ShareStart(team, finds ? Restore(job, *root, settings_hash, reporter)
+  ASSIGN_OR_RETURN(RunStart start, ShareStart(team, finds ? Restore(origin, team.size(), *root, model, reporter)
                                                           : absl::StatusOr<RunStart>(RunStart{})));
-  if (!job.alone()) RETURN_IF_ERROR(run::AllOk(team, rounds::Places(), TakePlace(team.rank(), settings_hash, start)));
+  if (!origin.alone)
+    RETURN_IF_ERROR(run::AllOk(team, rounds::Places(), TakePlace(team.rank(), origin.settings_hash, start)));
   return start;
 }
 

@@ -1,6 +1,6 @@
 // Where a run begins: at the first batch, after an earlier run's last epoch, or in the middle of one; for all workers
-// of a job alike, as the first one has found it. Thread-safety: plain values; FindRunStart is called once, by the main
-// thread.
+// of a job alike, as the first one has found it.
+// Thread-safety: plain values; FindRunStart is called once, by the main thread.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 #include "base/status.h"
 #include "base/step.h"
+#include "checkpoint/model_identity.h"
+#include "checkpoint/model_store.h"
 #include "checkpoint/save_root.h"
 #include "run/best_epoch.h"
 #include "run/team.h"
 #include "run/worker_places.h"
 #include "train/report.h"
-#include "worker/job.h"
 
 namespace regatta::worker {
 
@@ -32,9 +33,18 @@ struct RunStart {
   std::optional<run::BestEpoch> best;
 };
 
-// Fills the model from an earlier run's save in `root` (--resume) or from runner.model_init_path. `root` is the first
-// worker's, null in the others; `settings_hash` says of this worker's data which batch is batch k.
-absl::StatusOr<RunStart> FindRunStart(const Job& job, run::Team& team, checkpoint::SaveRoot* root,
-                                      uint64_t settings_hash, train::Reporter& reporter);
+// What a run may begin with.
+struct RunOrigin {
+  bool resume = false;     // --resume: where the newest save of the run is
+  std::string warm_start;  // a save, or a folder of saves, whose model a run that begins anew starts with; "" = none
+  bool alone = true;       // one process without servers
+  checkpoint::ModelIdentity identity;
+  uint64_t settings_hash = 0;  // says of this worker's data which batch is batch k
+};
+
+// Fills the model from an earlier run's save in `root`, or from origin.warm_start. `root` is the first worker's, null
+// in the others. The reporter notes which save it was.
+absl::StatusOr<RunStart> FindRunStart(const RunOrigin& origin, run::Team& team, checkpoint::SaveRoot* root,
+                                      checkpoint::ModelStore& model, train::Reporter& reporter);
 
 }  // namespace regatta::worker

@@ -11,7 +11,6 @@
 #include "metrics/process_load.h"
 #include "model/torch_net.h"
 #include "worker/batch_text.h"
-#include "worker/run_start.h"
 #include "worker/stop_signal.h"
 
 namespace regatta::worker {
@@ -99,8 +98,20 @@ absl::Status TrainRun::OpenRoot() {
   return absl::OkStatus();
 }
 
+RunOrigin TrainRun::Origin() const {
+  const settings::RunnerOptions& runner = job_.run.runner;
+  RunOrigin origin;
+  origin.resume = job_.args.resume;
+  origin.warm_start = runner.model_init_path;
+  if (!origin.warm_start.empty() && runner.last_epoch >= 0) absl::StrAppend(&origin.warm_start, "/", runner.last_epoch);
+  origin.alone = job_.alone();
+  origin.identity = job_.identity();
+  origin.settings_hash = data_.settings_hash;
+  return origin;
+}
+
 absl::Status TrainRun::Start() {
-  ASSIGN_OR_RETURN(RunStart start, FindRunStart(job_, team_, root_.get(), data_.settings_hash, reporter_));
+  ASSIGN_OR_RETURN(RunStart start, FindRunStart(Origin(), team_, root_.get(), job_.store(), reporter_));
   RETURN_IF_ERROR(session_.Begin({start.epoch, start.first_step, start.position}));
   returns_ = session_.returns();
   if (epoch() > start.epoch) finished_ = epoch() - 1;

@@ -22,6 +22,7 @@
 #include "train/trainer.h"
 #include "worker/job.h"
 #include "worker/job_progress.h"
+#include "worker/run_start.h"
 
 namespace regatta::worker {
 
@@ -56,6 +57,7 @@ class TrainRun : private train::PassObserver {
 
   absl::Status OpenRoot();
   checkpoint::OpenMode RootMode() const;
+  RunOrigin Origin() const;
   absl::Status Start();
   absl::StatusOr<RunEnd> RunEpochs();
   absl::StatusOr<train::PassEnd> RunEpoch();
