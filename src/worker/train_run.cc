@@ -98,9 +98,9 @@ absl::Status TrainRun::OpenRoot() {
   return absl::OkStatus();
 }
 
-RunOrigin TrainRun::Origin() const {
+run::RunOrigin TrainRun::Origin() const {
   const settings::RunnerOptions& runner = job_.run.runner;
-  RunOrigin origin;
+  run::RunOrigin origin;
   origin.resume = job_.args.resume;
   origin.warm_start = runner.model_init_path;
   if (!origin.warm_start.empty() && runner.last_epoch >= 0) absl::StrAppend(&origin.warm_start, "/", runner.last_epoch);
@@ -111,7 +111,7 @@ RunOrigin TrainRun::Origin() const {
 }
 
 absl::Status TrainRun::Start() {
-  ASSIGN_OR_RETURN(RunStart start, FindRunStart(Origin(), team_, root_.get(), job_.store(), reporter_));
+  ASSIGN_OR_RETURN(run::RunStart start, run::FindRunStart(Origin(), team_, root_.get(), job_.store(), reporter_));
   RETURN_IF_ERROR(session_.Begin({start.epoch, start.first_step, start.position}));
   returns_ = session_.returns();
   if (epoch() > start.epoch) finished_ = epoch() - 1;
@@ -378,7 +378,7 @@ checkpoint::RunState TrainRun::StateAt(const base::DataPosition& position, check
   state.position = position;
   state.step = session_.first_step() + position.batches();
   state.settings_hash = data_.settings_hash;
-  if (epoch_state == checkpoint::EpochState::kRunning) state.blobs[kMeterBlob] = meter_->Serialize();
+  if (epoch_state == checkpoint::EpochState::kRunning) state.blobs[run::kMeterBlob] = meter_->Serialize();
   run::PutBest(best_, state);
   return state;
 }
@@ -389,8 +389,8 @@ checkpoint::RunState TrainRun::StateOf(const WorkerPlaces& places) const {
       StateAt({.pass = epoch(), .low = run::AllBatches(places)}, checkpoint::EpochState::kRunning);
   state.step = session_.first_step() + run::MostBatches(places);
   WorkerPlaces kept = places;
-  kept[0].meter = std::exchange(state.blobs[kMeterBlob], "");
-  state.blobs.erase(kMeterBlob);
+  kept[0].meter = std::exchange(state.blobs[run::kMeterBlob], "");
+  state.blobs.erase(run::kMeterBlob);
   run::PutPlaces(kept, state);
   return state;
 }

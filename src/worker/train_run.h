@@ -12,6 +12,7 @@
 #include "checkpoint/save_root.h"
 #include "run/best_epoch.h"
 #include "run/rounds.h"
+#include "run/run_start.h"
 #include "run/session.h"
 #include "run/stop_teller.h"
 #include "run/team.h"
@@ -22,7 +23,6 @@
 #include "train/trainer.h"
 #include "worker/job.h"
 #include "worker/job_progress.h"
-#include "worker/run_start.h"
 
 namespace regatta::worker {
 
@@ -57,7 +57,7 @@ class TrainRun : private train::PassObserver {
 
   absl::Status OpenRoot();
   checkpoint::OpenMode RootMode() const;
-  RunOrigin Origin() const;
+  run::RunOrigin Origin() const;
   absl::Status Start();
   absl::StatusOr<RunEnd> RunEpochs();
   absl::StatusOr<train::PassEnd> RunEpoch();

@@ -1,14 +1,12 @@
-#include "worker/run_start.h"
+#include "run/run_start.h"
 
 #include <algorithm>
 
 #include "checkpoint/save_list.h"
 #include "run/rounds.h"
 
-namespace regatta::worker {
+namespace regatta::run {
 namespace {
-
-namespace rounds = run::rounds;
 
 absl::Status WarmStart(const RunOrigin& origin, checkpoint::ModelStore& model, train::Reporter& reporter) {
   if (origin.warm_start.empty()) return absl::OkStatus();
@@ -26,7 +24,7 @@ absl::Status WarmStart(const RunOrigin& origin, checkpoint::ModelStore& model, t
 }
 
 // Of a save that workers made in the middle of an epoch, each somewhere in its own part of the data.
-absl::Status CheckPlaces(const run::WorkerPlaces& places, const RunOrigin& origin, int workers, uint64_t epoch,
+absl::Status CheckPlaces(const WorkerPlaces& places, const RunOrigin& origin, int workers, uint64_t epoch,
                          const std::string& folder) {
   if (places.empty())
     return absl::FailedPreconditionError(absl::StrCat(folder, " was saved by one process in the middle of epoch ",
@@ -56,7 +54,7 @@ absl::StatusOr<RunStart> Restore(const RunOrigin& origin, int workers, checkpoin
   const checkpoint::RunState& state = resumed->run;
   const std::string folder = root.FolderOf(resumed->name);
   RunStart start;
-  start.best = run::BestFrom(state);
+  start.best = BestFrom(state);
   if (state.epoch_state == checkpoint::EpochState::kFinished) {
     start.epoch = state.epoch + 1;
     start.first_step = state.step;
@@ -66,11 +64,11 @@ absl::StatusOr<RunStart> Restore(const RunOrigin& origin, int workers, checkpoin
     return start;
   }
   start.epoch = state.epoch;
-  ASSIGN_OR_RETURN(start.places, run::PlacesFrom(state));
+  ASSIGN_OR_RETURN(start.places, PlacesFrom(state));
   if (!origin.alone || !start.places.empty()) {
     RETURN_IF_ERROR(CheckPlaces(start.places, origin, workers, state.epoch, folder));
-    start.first_step = state.step - std::min(state.step, run::MostBatches(start.places));
-    reporter.Note(absl::StrCat("resuming epoch ", start.epoch, " from ", folder, ", ", run::AllBatches(start.places),
+    start.first_step = state.step - std::min(state.step, MostBatches(start.places));
+    reporter.Note(absl::StrCat("resuming epoch ", start.epoch, " from ", folder, ", ", AllBatches(start.places),
                                " batches of ", start.places.size(), " workers into it"));
     return start;
   }
@@ -87,31 +85,31 @@ absl::StatusOr<RunStart> Restore(const RunOrigin& origin, int workers, checkpoin
 }
 
 // As the first worker tells it.
-run::StartMessage MessageOf(const RunStart& start) {
-  run::StartMessage message;
+StartMessage MessageOf(const RunStart& start) {
+  StartMessage message;
   message.set_epoch(start.epoch);
   message.set_first_step(start.first_step);
   if (start.unvalidated.has_value()) message.set_unvalidated(*start.unvalidated);
-  run::PutBest(start.best, message);
-  message.set_places(run::EncodePlaces(start.places));
+  PutBest(start.best, message);
+  message.set_places(EncodePlaces(start.places));
   return message;
 }
 
 // Everybody begins where the first worker does; one that replaces the first gets what that one found.
-absl::StatusOr<RunStart> ShareStart(run::Team& team, const absl::StatusOr<RunStart>& found) {
-  const auto message = run::Broadcast(
-      team, rounds::StartAt(), found.ok() ? absl::StatusOr<run::StartMessage>(MessageOf(*found)) : found.status());
+absl::StatusOr<RunStart> ShareStart(Team& team, const absl::StatusOr<RunStart>& found) {
+  const auto message =
+      Broadcast(team, rounds::StartAt(), found.ok() ? absl::StatusOr<StartMessage>(MessageOf(*found)) : found.status());
   RETURN_IF_ERROR(found.status());
   RETURN_IF_ERROR(message.status());
   RunStart start;
   start.epoch = message->epoch();
   start.first_step = message->first_step();
-  ASSIGN_OR_RETURN(start.places, run::DecodePlaces(message->places()));
+  ASSIGN_OR_RETURN(start.places, DecodePlaces(message->places()));
   start.position = found->position;
   start.meter = found->meter;
   if (team.chief()) {
     if (message->has_unvalidated()) start.unvalidated = message->unvalidated();
-    start.best = run::BestFrom(*message);
+    start.best = BestFrom(*message);
   }
   return start;
 }
@@ -133,14 +131,14 @@ absl::Status TakePlace(int rank, uint64_t settings_hash, RunStart& start) {
 
 }  // namespace
 
-absl::StatusOr<RunStart> FindRunStart(const RunOrigin& origin, run::Team& team, checkpoint::SaveRoot* root,
+absl::StatusOr<RunStart> FindRunStart(const RunOrigin& origin, Team& team, checkpoint::SaveRoot* root,
                                       checkpoint::ModelStore& model, train::Reporter& reporter) {
   const bool finds = team.chief() && !team.Completed(rounds::StartAt());
   ASSIGN_OR_RETURN(RunStart start, ShareStart(team, finds ? Restore(origin, team.size(), *root, model, reporter)
                                                           : absl::StatusOr<RunStart>(RunStart{})));
   if (!origin.alone)
-    RETURN_IF_ERROR(run::AllOk(team, rounds::Places(), TakePlace(team.rank(), origin.settings_hash, start)));
+    RETURN_IF_ERROR(AllOk(team, rounds::Places(), TakePlace(team.rank(), origin.settings_hash, start)));
   return start;
 }
 
-}  // namespace regatta::worker
+}  // namespace regatta::run

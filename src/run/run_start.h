@@ -17,7 +17,7 @@
 #include "run/worker_places.h"
 #include "train/report.h"
 
-namespace regatta::worker {
+namespace regatta::run {
 
 // The blob of a save within an epoch: what one process, or the first worker, has counted of it.
 inline constexpr char kMeterBlob[] = "pass_metrics";
@@ -25,12 +25,12 @@ inline constexpr char kMeterBlob[] = "pass_metrics";
 struct RunStart {
   uint64_t epoch = 0;
   uint64_t first_step = 0;      // of the epoch
-  run::WorkerPlaces places;     // of a job that resumes in the middle of the epoch
+  WorkerPlaces places;          // of a job that resumes in the middle of the epoch
   base::DataPosition position;  // this worker's
   std::string meter;            // what it has counted of the epoch; "" = nothing
   // The first worker's alone:
   std::optional<uint64_t> unvalidated;  // the epoch whose save the run resumes from
-  std::optional<run::BestEpoch> best;
+  std::optional<BestEpoch> best;
 };
 
 // What a run may begin with.
@@ -44,7 +44,7 @@ struct RunOrigin {
 
 // Fills the model from an earlier run's save in `root`, or from origin.warm_start. `root` is the first worker's, null
 // in the others. The reporter notes which save it was.
-absl::StatusOr<RunStart> FindRunStart(const RunOrigin& origin, run::Team& team, checkpoint::SaveRoot* root,
+absl::StatusOr<RunStart> FindRunStart(const RunOrigin& origin, Team& team, checkpoint::SaveRoot* root,
                                       checkpoint::ModelStore& model, train::Reporter& reporter);
 
-}  // namespace regatta::worker
+}  // namespace regatta::run
