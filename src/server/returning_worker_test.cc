@@ -402,6 +402,19 @@ TEST(Roster, AWorkerThatGaveUpIsAwaited) {
   EXPECT_TRUE(roster.CanGoOnLater());
 }
 
+TEST(Roster, AJobThatAReplacementFinishesIsDone) {
+  Roster roster(2, base::LossPolicy::kAwait);
+  ASSERT_TRUE(roster.Join({0, 1, "a"}).ok());
+  ASSERT_TRUE(roster.Join({1, 1, "b"}).ok());
+  roster.Leave({1, 1, "b"}, Farewell::kGaveUp);
+  EXPECT_TRUE(roster.CanGoOnLater());
+  EXPECT_EQ(roster.Join({1, 2, "c"}).value(), "b");
+  EXPECT_FALSE(roster.CanGoOnLater()) << "the worker that gave up has been replaced";
+  for (const Identity& worker : {Identity{0, 1, "a"}, Identity{1, 2, "c"}}) roster.Leave(worker);
+  EXPECT_TRUE(roster.AllGone());
+  EXPECT_FALSE(roster.CanGoOnLater());
+}
+
 TEST(Roster, NobodyIsReplacedBecauseThisProcessSlept) {
   Roster roster(2, base::LossPolicy::kAwait);
   roster.SetLives(std::chrono::milliseconds(500));

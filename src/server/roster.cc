@@ -125,7 +125,6 @@ void Roster::Leave(const Identity& id, Farewell farewell) {
     if (member == nullptr) return;
     member->seen = true;
     if (!PresentLocked(*member)) return;
-    if (farewell == Farewell::kGaveUp) gave_up_ = true;
     const bool away = farewell == Farewell::kGaveUp && policy_ == base::LossPolicy::kAwait;
     if (!away) {
       if (const absl::Status recorded = record_(id, MemberState::kDone); !recorded.ok() && failure_.ok())
@@ -262,7 +261,12 @@ bool Roster::AllGone() const {
   return true;
 }
 
-bool Roster::CanGoOnLater() const { return policy_ == base::LossPolicy::kAwait && (gave_up_ || !failure().ok()); }
+bool Roster::CanGoOnLater() const {
+  base::MutexLock lock(mu_);
+  if (policy_ != base::LossPolicy::kAwait) return false;
+  return !failure_.ok() ||
+         std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.gave_up; });
+}
 
 absl::Status Roster::failure() const {
   base::MutexLock lock(mu_);

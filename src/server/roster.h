@@ -2,7 +2,6 @@
 // Thread-safety: all methods are concurrent. Listeners are called without the roster's lock.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -83,7 +82,8 @@ class Roster {
   // Whether more is to come from the rank: it is awaited, here or away.
   bool Expected(int rank) const;
   bool AllGone() const;  // every worker is done, lost or gave up, and at least one was here
-  // Whether another start of servers and workers may go on with the job, which has failed.
+  // Whether another start of servers and workers may go on with the job, which has failed: it ends with a failure, or a
+  // worker gave up and no other process has taken its place yet.
   bool CanGoOnLater() const;
   absl::Status failure() const;
   std::vector<Member> members() const;
@@ -122,7 +122,6 @@ class Roster {
   const base::LossPolicy policy_;
   const std::chrono::duration<double> timeout_;
   std::chrono::duration<double> lives_ = kLives;
-  std::atomic<bool> gave_up_{false};  // somebody
   std::vector<std::function<void()>> listeners_;
   Record record_ = [](const Identity&, MemberState) { return absl::OkStatus(); };
   mutable base::Mutex mu_;

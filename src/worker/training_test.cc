@@ -245,21 +245,16 @@ double TrainAndReplace(GivesUp gives_up, int rank, const std::string& files, con
     return absl::OkStatus();
   };
   const auto ends =
-      fleet::RunFleet({.servers = 2,
-                       .workers = 2,
-                       .data_dir = data_dir.path(),
-                       .servers_end = gives_up == GivesUp::kNever ? absl::StatusCode::kOk : absl::StatusCode::kAborted},
-                      [&](Fleet& fleet) -> absl::Status {
-                        if (gives_up == GivesUp::kNever || fleet.worker_index() != rank)
-                          return life(fleet, GivesUp::kNever);
-                        const absl::Status end = life(fleet, gives_up);
-                        EXPECT_FALSE(end.ok());
-                        fleet.StopWorker(end);
-                        const auto next = fleet::MakeFleet(cluster::Role::kWorker, rank, 2, fleet.server_endpoints());
-                        const absl::Status replaced = life(*next, GivesUp::kNever);
-                        next->StopWorker(replaced);
-                        return replaced;
-                      });
+      fleet::RunFleet({.servers = 2, .workers = 2, .data_dir = data_dir.path()}, [&](Fleet& fleet) -> absl::Status {
+        if (gives_up == GivesUp::kNever || fleet.worker_index() != rank) return life(fleet, GivesUp::kNever);
+        const absl::Status end = life(fleet, gives_up);
+        EXPECT_FALSE(end.ok());
+        fleet.StopWorker(end);
+        const auto next = fleet::MakeFleet(cluster::Role::kWorker, rank, 2, fleet.server_endpoints());
+        const absl::Status replaced = life(*next, GivesUp::kNever);
+        next->StopWorker(replaced);
+        return replaced;
+      });
   EXPECT_THAT(ends, Each(absl::OkStatus()));
   return loss;
 }
