@@ -30,6 +30,7 @@ struct SessionStart {
 class Session {
  public:
   explicit Session(Team& team) : team_(team) {}
+  Team& team() const { return team_; }
 
   // The epoch in which a run that begins at `first_epoch` goes on in this process.
   static uint64_t EpochOf(const Team& team, uint64_t first_epoch);

@@ -9,7 +9,7 @@
 #include "base/output_file.h"
 #include "checkpoint/save_list.h"
 #include "model/torch_net.h"
-#include "train/pass_meter.h"
+#include "run/metered_pass.h"
 #include "worker/stop_signal.h"
 
 namespace regatta::worker {
@@ -45,30 +45,24 @@ class PredictionFile {
   uint64_t next_ = 0;
 };
 
-class InferObserver : public train::PassObserver {
+class InferPass : public run::MeteredPass {
  public:
-  InferObserver(uint64_t epoch, Job& job, const data::Dataset& dataset, train::Reporter& reporter,
-                PredictionFile* predictions)
-      : meter(epoch),
+  InferPass(uint64_t epoch, Job& job, const data::Dataset& dataset, train::Reporter& reporter,
+            PredictionFile* predictions)
+      : MeteredPass(epoch, [] { return StopSignal::Requested() != 0; }),
         interval_(static_cast<uint64_t>(job.run.runner.print_interval)),
         dataset_(dataset),
         reporter_(reporter),
         predictions_(predictions) {}
 
   StepAction AfterStep(const Step& step) override {
-    meter.Add(step);
+    const StepAction action = MeteredPass::AfterStep(step);
     if (predictions_ != nullptr && status.ok()) status = predictions_->Add(step.result);
-    reporter_.Live(meter.Interval(), dataset_.progress());
-    if (meter.batches() % interval_ == 0) reporter_.Interval(meter.TakeInterval());
-    return StopSignal::Requested() != 0 || !status.ok() ? StepAction::kStop : StepAction::kGoOn;
+    reporter_.Live(meter().Interval(), dataset_.progress());
+    if (meter().batches() % interval_ == 0) reporter_.Interval(meter().TakeInterval());
+    return status.ok() ? action : StepAction::kStop;
   }
-  absl::Status AtPause(const base::DataPosition&) override { return absl::OkStatus(); }
-  absl::Status AtEnd(const train::PassEnd&) override { return absl::OkStatus(); }
-  absl::Status OnBadLoss(const data::Batch&, absl::Status bad) override { return bad; }
-  bool StopsHere() override { return false; }
-  bool StopAsked() override { return StopSignal::Requested() != 0; }
 
-  train::PassMeter meter;
   absl::Status status;
 
  private:
@@ -126,12 +120,12 @@ absl::Status InferRun::InferEpoch(uint64_t epoch, const std::string& save) {
     const bool many = job_.run.runner.infer_end_epoch - job_.run.runner.infer_start_epoch > 1;
     ASSIGN_OR_RETURN(predictions, PredictionFile::Create(many ? absl::StrCat(path, ".", epoch) : path));
   }
-  InferObserver observer(epoch, job_, *data_.dataset, reporter_, predictions.get());
+  InferPass pass(epoch, job_, *data_.dataset, reporter_, predictions.get());
   ASSIGN_OR_RETURN(const train::PassEnd end,
-                   trainer_.RunPass(*data_.dataset, base::StepKind::kInfer, {.pass = 0}, 0, observer));
-  RETURN_IF_ERROR(observer.status);
+                   trainer_.RunPass(*data_.dataset, base::StepKind::kInfer, {.pass = 0}, 0, pass));
+  RETURN_IF_ERROR(pass.status);
   if (!end.complete) return absl::OkStatus();
-  train::EpochReport report = observer.meter.Epoch("infer epoch");
+  train::EpochReport report = pass.meter().Epoch("infer epoch");
   report.bad_lines = data_.dataset->progress().bad_lines;
   report.all_metrics = true;
   reporter_.Epoch(report);

@@ -54,12 +54,12 @@ int Train(Job& job, train::Reporter& reporter) {
     }
   }
   StopSignal::Begin(job.alone() ? StopSignal::Work::kTrain : StopSignal::Work::kTrainTogether);
-  const absl::StatusOr<RunEnd> end = TrainRun(job, *std::move(data), reporter).Run();
+  const absl::StatusOr<run::RunEnd> end = TrainRun(job, *std::move(data), reporter).Run();
   job.fleet->StopWorker(end.status());
   if (!end.ok()) return Fail(end.status(), kFailed);
-  if (end->kind == RunEnd::Kind::kGivenUp)
+  if (end->kind == run::RunEnd::Kind::kGivenUp)
     return Fail(absl::AbortedError("another worker has given up; its log says why"), kFailed);
-  if (end->kind != RunEnd::Kind::kStopped) return kDone;
+  if (end->kind != run::RunEnd::Kind::kStopped) return kDone;
   if (StopSignal::Requested() == 0)
     std::fprintf(stderr, "regatta: stopped, because another worker got signal %d\n", end->signal);
   return 128 + end->signal;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "model/torch_net.h"
+#include "run/meter_merge.h"
+#include "run/metered_pass.h"
 #include "run/rounds.h"
 #include "worker/model_tables.h"
 
@@ -10,6 +12,12 @@ namespace regatta::worker {
 namespace {
 
 namespace rounds = run::rounds;
+
+run::EndMessage EndOf(const train::PassEnd& end) {
+  run::EndMessage message;
+  message.set_stopped(!end.complete);
+  return message;
+}
 
 }  // namespace
 
@@ -29,7 +37,24 @@ Training::Training(fleet::Fleet& fleet, const model::Model& model, const Trainin
       reporter_(train::ReportStyle::kLines, train::ReportAuc::kYes),
       session_(fleet.team()) {}
 
-Training::~Training() = default;
+class Training::Pass : public run::MeteredPass {
+ public:
+  Pass(Training& training, uint64_t epoch)
+      : MeteredPass(epoch, [&training] { return training.StopAsked(); }), training_(training) {}
+
+  StepAction AfterStep(const Step& step) override {
+    const StepAction action = MeteredPass::AfterStep(step);
+    const uint64_t interval = training_.options_.print_interval;
+    if (interval > 0 && meter().batches() % interval == 0) training_.reporter_.Interval(meter().TakeInterval());
+    return action;
+  }
+  absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override {
+    return base::Annotate(status, absl::StrCat("epoch ", training_.epoch(), ", batch ", batch.index));
+  }
+
+ private:
+  Training& training_;
+};
 
 absl::Status Training::StartTrainer() {
   if (trainer_ != nullptr) return absl::OkStatus();
@@ -41,47 +66,32 @@ absl::Status Training::StartTrainer() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<train::PassEnd> Training::RunPass(data::Dataset& dataset, base::StepKind kind,
-                                                 const base::DataPosition& position) {
-  return trainer_->RunPass(dataset, kind, position, step(), *this);
+absl::StatusOr<train::PassEnd> Training::RunPass(Train train, data::Dataset& dataset, base::StepKind kind,
+                                                 const base::DataPosition& position, Pass& pass) {
+  if (train == Train::kOver) return train::PassEnd{.position = {}, .complete = true};
+  return trainer_->RunPass(dataset, kind, position, step(), pass);
 }
 
-// Every worker adds up everybody's sums in the same order, and so has the same numbers; only the time is its own.
-absl::StatusOr<train::EpochReport> Training::Merge(const char* what, const std::map<int, run::Bytes>& meters) const {
-  const train::EpochReport mine = meter_->Epoch(what);
-  train::PassMeter all(mine.epoch);
-  for (const auto& [rank, meter] : meters)
-    RETURN_IF_ERROR(base::Annotate(all.Merge(meter), absl::StrCat("metrics of worker ", rank)));
-  train::EpochReport report = all.Epoch(what);
-  report.seconds = mine.seconds;
-  report.samples_per_second = mine.seconds > 0 ? static_cast<double>(report.metrics.samples) / mine.seconds : 0;
-  return report;
-}
-
-absl::StatusOr<train::EpochReport> Training::Finish(const std::string& pass, train::EpochReport report,
-                                                    const data::Dataset& dataset, Print print) {
+absl::StatusOr<train::EpochReport> Training::Finish(Train train, const std::string& name, train::EpochReport report,
+                                                    const data::Dataset& dataset) {
   ASSIGN_OR_RETURN(report.bad_lines,
-                   run::AllReduceSum(fleet_.team(), rounds::BadLinesOf(pass), dataset.progress().bad_lines));
-  if (print == Print::kYes && options_.print_interval > 0 && fleet_.is_first_worker()) reporter_.Epoch(report);
+                   run::AllReduceSum(fleet_.team(), rounds::BadLinesOf(name), dataset.progress().bad_lines));
+  if (train == Train::kNow && options_.print_interval > 0 && fleet_.is_first_worker()) reporter_.Epoch(report);
   return report;
 }
 
 // A pass that any worker stopped is over for all: CANCELLED.
 absl::StatusOr<train::EpochReport> Training::TrainEpoch(data::Dataset& dataset) {
   RETURN_IF_ERROR(StartTrainer());
-  meter_ = std::make_unique<train::PassMeter>(epoch());
-  const bool over = session_.over();
-  train::PassEnd end{.position = {}, .complete = true};
-  if (!over) {
-    ASSIGN_OR_RETURN(end, RunPass(dataset, base::StepKind::kTrain, session_.position()));
-  }
-  run::EndMessage mine;
-  mine.set_stopped(!end.complete);
-  ASSIGN_OR_RETURN(const run::EndMessage all, session_.EndPass(mine));
+  const Train train = session_.over() ? Train::kOver : Train::kNow;
+  Pass pass(*this, epoch());
+  ASSIGN_OR_RETURN(const train::PassEnd end,
+                   RunPass(train, dataset, base::StepKind::kTrain, session_.position(), pass));
+  ASSIGN_OR_RETURN(const run::EndMessage all, session_.EndPass(EndOf(end)));
   if (all.stopped()) return absl::CancelledError(absl::StrCat("stopped in epoch ", epoch()));
-  ASSIGN_OR_RETURN(const auto meters, session_.GatherMetrics(meter_->Serialize()));
-  ASSIGN_OR_RETURN(train::EpochReport report, Merge("epoch", meters));
-  ASSIGN_OR_RETURN(report, Finish(rounds::EpochName(epoch()), report, dataset, over ? Print::kNo : Print::kYes));
+  ASSIGN_OR_RETURN(const auto meters, session_.GatherMetrics(pass.meter().Serialize()));
+  ASSIGN_OR_RETURN(train::EpochReport report, run::TeamReport("epoch", meters, pass.meter()));
+  ASSIGN_OR_RETURN(report, Finish(train, rounds::EpochName(epoch()), report, dataset));
   RETURN_IF_ERROR(session_.FinishEpoch(end.position.low));
   evaluations_ = 0;
   fleet_.SetEpochsDone(session_.epoch());
@@ -90,20 +100,16 @@ absl::StatusOr<train::EpochReport> Training::TrainEpoch(data::Dataset& dataset) 
 
 absl::StatusOr<train::EpochReport> Training::Evaluate(data::Dataset& dataset) {
   RETURN_IF_ERROR(StartTrainer());
-  meter_ = std::make_unique<train::PassMeter>(std::max<uint64_t>(epoch(), 1) - 1);
-  const std::string pass = rounds::EvaluationName(evaluations_, fleet_.epochs_done());
-  const bool over = fleet_.team().Completed(rounds::BadLinesOf(pass));
-  train::PassEnd end{.position = {}, .complete = true};
-  if (!over) {
-    ASSIGN_OR_RETURN(end, RunPass(dataset, base::StepKind::kInfer, {.pass = epoch()}));
-  }
-  run::EndMessage mine;
-  mine.set_stopped(!end.complete);
-  ASSIGN_OR_RETURN(const run::EndMessage all, run::GatherEnd(fleet_.team(), pass, mine));
+  run::Team& team = fleet_.team();
+  const std::string name = rounds::EvaluationName(evaluations_, fleet_.epochs_done());
+  const Train train = team.Completed(rounds::BadLinesOf(name)) ? Train::kOver : Train::kNow;
+  Pass pass(*this, std::max<uint64_t>(epoch(), 1) - 1);
+  ASSIGN_OR_RETURN(const train::PassEnd end, RunPass(train, dataset, base::StepKind::kInfer, {.pass = epoch()}, pass));
+  ASSIGN_OR_RETURN(const run::EndMessage all, run::GatherEnd(team, name, EndOf(end)));
   if (all.stopped()) return absl::CancelledError(absl::StrCat("stopped after ", epoch(), " epochs"));
-  ASSIGN_OR_RETURN(const auto meters, run::AllGather(fleet_.team(), rounds::MetricsOf(pass), meter_->Serialize()));
-  ASSIGN_OR_RETURN(train::EpochReport report, Merge("evaluation after epoch", meters));
-  ASSIGN_OR_RETURN(report, Finish(pass, report, dataset, over ? Print::kNo : Print::kYes));
+  ASSIGN_OR_RETURN(const auto meters, run::AllGather(team, rounds::MetricsOf(name), pass.meter().Serialize()));
+  ASSIGN_OR_RETURN(train::EpochReport report, run::TeamReport("evaluation after epoch", meters, pass.meter()));
+  ASSIGN_OR_RETURN(report, Finish(train, name, report, dataset));
   ++evaluations_;
   return report;
 }
@@ -115,21 +121,6 @@ absl::Status Training::Save(const std::string& dir) {
   run.step = step();
   run.model = checkpoint::ModelIdentity{"c++", options_.model_name, {}, SavedSchemaOf(model_.spec().schema)};
   return fleet_.SavePersistables(dir, run);
-}
-
-train::PassObserver::StepAction Training::AfterStep(const Step& step) {
-  meter_->Add(step);
-  if (options_.print_interval > 0 && meter_->batches() % options_.print_interval == 0)
-    reporter_.Interval(meter_->TakeInterval());
-  return StopAsked() ? StepAction::kStop : StepAction::kGoOn;
-}
-
-absl::Status Training::AtPause(const base::DataPosition&) { return absl::OkStatus(); }
-
-absl::Status Training::AtEnd(const train::PassEnd&) { return absl::OkStatus(); }
-
-absl::Status Training::OnBadLoss(const data::Batch& batch, absl::Status status) {
-  return base::Annotate(status, absl::StrCat("epoch ", epoch(), ", batch ", batch.index));
 }
 
 bool Training::StopAsked() {

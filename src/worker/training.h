@@ -21,7 +21,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,7 +31,6 @@
 #include "model/model.h"
 #include "run/session.h"
 #include "settings/optimizer.h"
-#include "train/pass_meter.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
@@ -56,12 +54,11 @@ struct TrainingOptions {
   std::function<bool()> stop = [] { return false; };
 };
 
-class Training : private train::PassObserver {
+class Training {
  public:
   // Borrows fleet and model.
   static absl::StatusOr<std::unique_ptr<Training>> Start(fleet::Fleet& fleet, const model::Model& model,
                                                          const TrainingOptions& options);
-  ~Training() override;
 
   // One pass over the data. The report holds the metrics of all workers' samples, in every worker.
   absl::StatusOr<train::EpochReport> TrainEpoch(data::Dataset& dataset);
@@ -79,24 +76,19 @@ class Training : private train::PassObserver {
 
  private:
   Training(fleet::Fleet& fleet, const model::Model& model, const TrainingOptions& options);
-  StepAction AfterStep(const Step& step) override;
-  absl::Status AtPause(const base::DataPosition& position) override;
-  absl::Status AtEnd(const train::PassEnd& end) override;
-  absl::Status OnBadLoss(const data::Batch& batch, absl::Status status) override;
-  bool StopsHere() override { return false; }
-  bool StopAsked() override;
-
-  enum class Print : uint8_t { kNo, kYes };
+  class Pass;  // counts and prints
 
   uint64_t first_epoch() const { return options_.first_epoch.value_or(fleet_.loaded().epochs); }
   uint64_t first_step() const { return options_.first_step.value_or(fleet_.loaded().steps); }
   absl::Status StartTrainer();
-  absl::StatusOr<train::PassEnd> RunPass(data::Dataset& dataset, base::StepKind kind,
-                                         const base::DataPosition& position);
-  // What all workers' meters come to; `what` names the pass in the report.
-  absl::StatusOr<train::EpochReport> Merge(const char* what, const std::map<int, run::Bytes>& meters) const;
-  absl::StatusOr<train::EpochReport> Finish(const std::string& pass, train::EpochReport report,
-                                            const data::Dataset& dataset, Print print);
+  // Runs a pass of this worker; nothing of it if it is over.
+  enum class Train : uint8_t { kNow, kOver };
+  absl::StatusOr<train::PassEnd> RunPass(Train train, data::Dataset& dataset, base::StepKind kind,
+                                         const base::DataPosition& position, Pass& pass);
+  // Fills in the bad lines of all workers and prints the report of the pass `name`.
+  absl::StatusOr<train::EpochReport> Finish(Train train, const std::string& name, train::EpochReport report,
+                                            const data::Dataset& dataset);
+  bool StopAsked();
 
   fleet::Fleet& fleet_;
   const model::Model& model_;
@@ -104,8 +96,7 @@ class Training : private train::PassObserver {
   train::Reporter reporter_;
   run::Session session_;
   std::unique_ptr<train::Trainer> trainer_;  // from the first pass on: the model may be loaded until then
-  std::unique_ptr<train::PassMeter> meter_;
-  uint64_t evaluations_ = 0;  // since the last epoch
+  uint64_t evaluations_ = 0;                 // since the last epoch
 };
 
 }  // namespace regatta::worker
