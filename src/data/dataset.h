@@ -1,6 +1,7 @@
 // A source of batches. Batch k of a pass is a pure function of the files, seed, batch size and split, whatever the
 // number of reader threads.
-// Thread-safety: Next, Interrupt and Recycle are concurrent; the rest is called between passes by one thread.
+// Thread-safety: Next, Interrupt and Recycle are concurrent, and Interrupt may come while BeginPass runs; the rest is
+// called between passes by one thread.
 #pragma once
 
 #include <cstdint>

@@ -28,6 +28,7 @@ class Numbers : public data::Dataset {
   explicit Numbers(uint64_t batches, uint64_t bad = UINT64_MAX) : batches_(batches), bad_(bad) {}
 
   absl::Status BeginPass(const base::DataPosition& done) override {
+    base::MutexLock lock(mu_);
     done_ = done;
     next_ = 0;
     interrupted_ = false;
