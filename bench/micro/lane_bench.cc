@@ -90,9 +90,9 @@ class Pulls {
     options.job.set_nan_policy("skip");
     options.job.set_on_worker_loss("fail");
     options.tables = Tables(0);
-    auto client = client::GrpcClient::Connect(options);
-    CHECK(client.ok()) << client.status();
-    client_ = *std::move(client);
+    auto connection = client::Connection::Open(options);
+    CHECK(connection.ok()) << connection.status();
+    connection_ = *std::move(connection);
     Fill();
     for (int i = 0; i < kInFlight; ++i) {
       rows_[i].resize(kKeys * kDim);
@@ -106,15 +106,16 @@ class Pulls {
                const int slot = i % kInFlight;
                CHECK_EQ(calls_[slot].Wait(), absl::OkStatus());
                keys_[slot] = batches_[static_cast<size_t>(i) % batches_.size()].view();
-               client_->Pull({}, {&keys_[slot], 1}, {&views_[slot], 1}, calls_[slot]);
+               connection_->data().Pull({}, {&keys_[slot], 1}, {&views_[slot], 1}, calls_[slot]);
              }
              for (client::Call& call : calls_) CHECK_EQ(call.Wait(), absl::OkStatus());
            });
   }
-  uint64_t bytes() const { return client_->traffic(0).bytes_in.value() + client_->traffic(0).bytes_out.value(); }
+  uint64_t bytes() const { return traffic().bytes_in.value() + traffic().bytes_out.value(); }
   const ServerProcess& server() const { return server_; }
 
  private:
+  const client::LaneTraffic& traffic() const { return connection_->data().traffic(0); }
   void Fill() {
     const std::vector<float> ones(kKeys * kDim, 1.0f);
     for (uint64_t begin = 0; begin < kRows; begin += kKeys) {
@@ -128,14 +129,14 @@ class Pulls {
       grads.samples = 1;
       grads.tables = {&table, 1};
       client::Call call;
-      client_->Push(grads, call);
+      connection_->data().Push(grads, call);
       CHECK_EQ(call.Wait(), absl::OkStatus());
     }
   }
 
   const std::vector<base::GroupedKeys> batches_;
   ServerProcess server_;
-  std::unique_ptr<client::GrpcClient> client_;
+  std::unique_ptr<client::Connection> connection_;
   std::vector<float> rows_[kInFlight];
   base::RowsView<float> views_[kInFlight];
   base::TableKeys keys_[kInFlight];

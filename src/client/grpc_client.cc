@@ -1,21 +1,9 @@
 #include "client/grpc_client.h"
 
-#include <glog/logging.h>
-#include <grpcpp/completion_queue.h>
-
 #include <algorithm>
-#include <optional>
 
-#include "absl/strings/str_format.h"
 #include "base/failpoint.h"
-#include "base/job_policy.h"
-#include "base/mode.h"
-#include "base/printable.h"
-#include "checkpoint/schema_json.h"
-#include "client/grpc_text.h"
-#include "table/accessor/accessor_factory.h"
-#include "table/dense_table.h"
-#include "wire/certificate.h"
+#include "client/key_piece.h"
 #include "wire/lane_progress.h"
 #include "wire/packing.h"
 #include "wire/transport.h"
@@ -23,73 +11,9 @@
 namespace regatta::client {
 namespace {
 
-constexpr std::chrono::milliseconds kBeat(2000);
-constexpr std::chrono::milliseconds kPoll(200);
-constexpr std::chrono::milliseconds kInsistRest(20);
-constexpr std::chrono::milliseconds kJoinRest(100);
-constexpr std::chrono::seconds kQuietWait(2), kLogWaitEvery(10);  // to be let into the job
-constexpr std::chrono::seconds kFarewell(60);                     // for a server that is away: it would miss us
-constexpr size_t kPushBytes = 16 << 20;                           // of a frame; larger requests are split
-constexpr uint32_t kFrameKeys = wire::kMaxKeysAFrame / 2;
+constexpr size_t kPushBytes = 16 << 20;  // of a frame; larger requests are split
 
 ps::Kind ToWire(base::StepKind kind) { return kind == base::StepKind::kTrain ? ps::TRAIN : ps::INFER; }
-
-// Keys [begin, end) of entry `index` of a request's tables.
-struct Piece {
-  size_t index = 0;
-  size_t begin = 0;
-  size_t end = 0;
-};
-
-// What of a lane's keys goes into which frame: `bytes[i]` is what a key of entry i costs, `most` what a frame may.
-std::vector<std::vector<Piece>> CutFrames(std::span<const Piece> pieces, std::span<const size_t> bytes, size_t most) {
-  std::vector<std::vector<Piece>> frames(1);
-  size_t keys_left = kFrameKeys, bytes_left = most;
-  for (Piece piece : pieces) {
-    const size_t cost = std::max<size_t>(bytes[piece.index], 1);
-    do {
-      const size_t room = std::max<size_t>(std::min(keys_left, bytes_left / cost), 1);
-      const size_t end = std::min(piece.end, piece.begin + room);
-      frames.back().push_back({piece.index, piece.begin, end});
-      const size_t keys = end - piece.begin;
-      keys_left -= std::min(keys_left, keys);
-      bytes_left -= std::min(bytes_left, keys * cost);
-      piece.begin = end;
-      if (piece.begin == piece.end) break;
-      frames.emplace_back();
-      keys_left = kFrameKeys;
-      bytes_left = most;
-    } while (true);
-  }
-  return frames;
-}
-
-// Tells that others are waited for, ever more seldom. Who they are the first server knows, and says.
-class GatherWait {
- public:
-  void LogIfDue(const std::string& name) {
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start_;
-    if (waited < next_) return;
-    next_ *= 2;
-    LOG(INFO) << absl::StrFormat("'%s': waiting %.0f s for other workers; the log of server 0 says for whom", name,
-                                 waited.count());
-  }
-
- private:
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::duration<double> next_{30};
-};
-
-template <typename Tables, typename KeysOf>
-std::vector<Piece> PiecesOfLane(const Tables& tables, const wire::Range& shards, const KeysOf& keys_of) {
-  std::vector<Piece> pieces;
-  for (size_t i = 0; i < tables.size(); ++i) {
-    const base::TableKeys& keys = keys_of(tables[i]);
-    pieces.push_back(
-        {i, keys.shard_begin[static_cast<size_t>(shards.begin)], keys.shard_begin[static_cast<size_t>(shards.end)]});
-  }
-  return pieces;
-}
 
 ps::FrameHeader MarkOf(ps::Verb verb, const StepTag& tag) {
   ps::FrameHeader header;
@@ -108,13 +32,9 @@ ps::FrameHeader ChangeOf(ps::Verb verb, const Rounds& rounds) {
   return header;
 }
 
-std::span<const base::Key> KeysOf(const base::TableKeys& keys, const Piece& piece) {
-  return keys.keys.subspan(piece.begin, piece.end - piece.begin);
-}
-
 // Returns the bytes that the section's keys will take.
-size_t AddSection(ps::FrameHeader& header, const base::TableKeys& keys, const Piece& piece, int width) {
-  const std::span<const base::Key> part = KeysOf(keys, piece);
+size_t AddSection(ps::FrameHeader& header, const base::TableKeys& keys, const KeyPiece& piece, int width) {
+  const std::span<const base::Key> part = piece.Of(keys);
   const size_t key_bytes = wire::KeyBytes(part);
   ps::Section* section = header.add_sections();
   section->set_table(static_cast<uint32_t>(keys.table));
@@ -125,8 +45,8 @@ size_t AddSection(ps::FrameHeader& header, const base::TableKeys& keys, const Pi
 }
 
 void AppendKeys(wire::FrameWriter& writer, const ps::FrameHeader& header, size_t section, const base::TableKeys& keys,
-                const Piece& piece) {
-  wire::AppendKeys(writer, KeysOf(keys, piece), header.sections(static_cast<int>(section)).key_bytes());
+                const KeyPiece& piece) {
+  wire::AppendKeys(writer, piece.Of(keys), header.sections(static_cast<int>(section)).key_bytes());
 }
 
 // Where a worker may end when some lanes have its push and others have not.
@@ -138,53 +58,48 @@ bool MaySend(Call& call) {
   return false;
 }
 
-std::string Describe(const ps::LoadedSave& save) {
-  if (save.identity() == 0) return "no save";
-  return absl::StrFormat("a save of epoch %d, step %d (%016x)", save.epochs(), save.steps(), save.identity());
-}
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const ClientOptions& options) {
-  if (options.credentials != nullptr) RETURN_IF_ERROR(wire::CheckCertificate(*options.credentials));
-  std::unique_ptr<GrpcClient> client(new GrpcClient(options));
-  RETURN_IF_ERROR(client->Prepare());
-  RETURN_IF_ERROR(AwaitServers(client->control_, options.wait_timeout, options.cancelled, options.credentials.get()));
-  LOG(INFO) << "init rpc client with trainer_id " << options.worker.rank();
-  // It beats from the first Connect on: while one server is waited for, the others hear of this worker.
-  client->heart_ = std::thread([client = client.get()] { client->Beat(); });
-  RETURN_IF_ERROR(client->Join());
-  RETURN_IF_ERROR(client->OpenLanes());
-  client->lanes_open_ = true;
+GrpcClient::GrpcClient(const ClientOptions& options, const JobLayout& layout, JobControl& control)
+    : layout_(layout), tables_(options.tables), precision_(options.precision), control_(control) {
+  for (int server = 0; server < servers(); ++server) traffic_.push_back(std::make_unique<LaneTraffic>());
+}
+
+absl::StatusOr<std::unique_ptr<GrpcClient>> GrpcClient::Open(const ClientOptions& options, const JobLayout& layout,
+                                                             JobControl& control) {
+  std::unique_ptr<GrpcClient> client(new GrpcClient(options, layout, control));
+  RETURN_IF_ERROR(client->OpenLanes(options));
+  control.heartbeat().OnBeat([client = client.get()] {
+    for (const auto& lanes : client->lanes_)
+      for (const auto& lane : lanes) lane->ReopenIfSilent();
+  });
   return client;
 }
 
-absl::Status GrpcClient::Prepare() {
-  const std::optional<base::Mode> mode = base::ModeNamed(options_.job.mode());
-  if (!mode.has_value())
-    return absl::InvalidArgumentError(absl::StrCat("mode: there is no '", options_.job.mode(), "'"));
-  steps_together_ = base::TraitsOf(*mode).steps_together();
-  tracks_ = base::ValueIn(base::kLossPolicies, options_.job.on_worker_loss()) == base::LossPolicy::kAwait;
-  map_ = {static_cast<int>(options_.servers.size()), static_cast<int>(options_.job.sparse_lanes())};
-  options_.job.set_servers(static_cast<uint32_t>(options_.servers.size()));
-  options_.job.set_tables_json(checkpoint::ToJson(options_.tables).dump());
-  for (const table::SparseTableConfig& config : options_.tables.sparse) {
-    ASSIGN_OR_RETURN(const auto accessor, table::MakeAccessor(config));
-    widths_.push_back({accessor->pull_width(), accessor->push_width()});
-  }
-  ASSIGN_OR_RETURN(dense_size_, table::DenseTable::SizeOf(options_.tables.dense));
-  for (const ServerAddress& server : options_.servers) {
-    control_.push_back({server.dense.front(), wire::MakeChannel(server.dense.front(), options_.credentials.get())});
-    stubs_.push_back(ps::ParameterServer::NewStub(control_.back().channel));
-    traffic_.push_back(std::make_unique<LaneTraffic>());
-    outage_logs_.push_back(std::make_unique<OutageLog>(ServerName(static_cast<int>(outage_logs_.size()))));
-  }
-  durable_.assign(stubs_.size(), true);
-  return absl::OkStatus();
-}
+GrpcClient::~GrpcClient() { control_.heartbeat().OnBeat({}); }
 
-std::string GrpcClient::ServerName(int server) const {
-  return absl::StrCat("server ", server, " (", control_[static_cast<size_t>(server)].endpoint, ")");
+absl::Status GrpcClient::OpenLanes(const ClientOptions& options) {
+  lanes_.resize(static_cast<size_t>(servers()));
+  for (int server = 0; server < servers(); ++server) {
+    const ServerAddress& address = options.servers[static_cast<size_t>(server)];
+    for (int lane = 0; lane < layout_.lanes.lanes(); ++lane) {
+      const bool dense = lane == layout_.lanes.dense_lane();
+      const std::vector<std::string>& ports = dense || address.sparse.empty() ? address.dense : address.sparse;
+      const std::string& endpoint = ports[static_cast<size_t>(dense ? 0 : lane) % ports.size()];
+      LaneOptions to;
+      to.channel = wire::MakeChannel(endpoint, options.credentials.get());
+      to.worker = control_.joined_worker();
+      to.index = lane;
+      to.server = control_.server(server).name();
+      to.durable = control_.server(server).durable();
+      if (to.durable) to.timeout = options.wait_timeout;
+      to.outage_log = &control_.server(server).outage_log();
+      to.cancelled = options.cancelled;
+      ASSIGN_OR_RETURN(auto opened, Lane::Open(to, *traffic_[static_cast<size_t>(server)]));
+      lanes_[static_cast<size_t>(server)].push_back(std::move(opened));
+    }
+  }
+  return absl::OkStatus();
 }
 
 ps::FrameHeader GrpcClient::HeaderOf(ps::Verb verb, const base::StepGrads& grads) const {
@@ -194,139 +109,18 @@ ps::FrameHeader GrpcClient::HeaderOf(ps::Verb verb, const base::StepGrads& grads
   header.set_pass(grads.pass);
   header.set_batch(grads.batch);
   header.set_samples(grads.samples);
-  if (!tracks_) return header;
+  if (!layout_.tracks) return header;
   for (const uint64_t batch : grads.batches) header.add_batches(batch);
   if (grads.batches.empty()) header.add_batches(grads.batch);
   return header;
 }
 
-absl::Status GrpcClient::Join() {
-  std::vector<ps::ConnectReply> replies;
-  for (size_t server = 0; server < stubs_.size(); ++server) {
-    ps::ConnectRequest request;
-    if (server > 0) {
-      request.set_job_id(replies.front().job_id());
-      request.set_begun(replies.front().begun());
-    }
-    request.set_protocol(wire::kProtocolVersion);
-    *request.mutable_worker() = options_.worker;
-    request.set_server(static_cast<uint32_t>(server));
-    *request.mutable_job() = options_.job;
-    ASSIGN_OR_RETURN(ps::ConnectReply reply, Ask(server, request));
-    ++joined_;
-    durable_[server] = reply.durable();
-    if (server == 0) loaded_ = reply.loaded();
-    if (reply.loaded().identity() != loaded_.identity())
-      return absl::FailedPreconditionError(absl::StrCat(
-          ServerName(0), " started from ", Describe(loaded_), ", ", ServerName(static_cast<int>(server)), " from ",
-          Describe(reply.loaded()), "; start all servers from copies of one save, or from none"));
-    replies.push_back(std::move(reply));
-  }
-  job_id_ = replies.front().job_id();
-  RETURN_IF_ERROR(TakeResumePoint(replies));
-  return absl::OkStatus();
-}
-
-absl::StatusOr<ps::ConnectReply> GrpcClient::Ask(size_t server, const ps::ConnectRequest& request) {
-  const auto start = std::chrono::steady_clock::now();
-  auto say = start + kQuietWait;
-  while (true) {
-    ps::ConnectReply reply;
-    const grpc::Status status = Insist(server, options_.wait_timeout, [&] {
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-      return stubs_[server]->Connect(&context, request, &reply);
-    });
-    if (!status.ok()) return base::Annotate(wire::FromGrpc(status), ServerName(static_cast<int>(server)));
-    if (reply.wait().empty()) return reply;
-    const std::string waits_for = absl::StrCat(ServerName(static_cast<int>(server)), ": ", reply.wait());
-    const auto now = std::chrono::steady_clock::now();
-    if (options_.cancelled()) return absl::CancelledError(waits_for);
-    if (now - start > options_.wait_timeout)
-      return absl::DeadlineExceededError(
-          absl::StrFormat("waited %.0f s: %s", options_.wait_timeout.count(), waits_for));
-    if (now > say) {
-      LOG(INFO) << "waits: " << waits_for;
-      say = now + kLogWaitEvery;
-    }
-    std::this_thread::sleep_for(kJoinRest);
-  }
-}
-
-// A server that came back with another job's folder knows by it that this worker is not its own.
-ps::WorkerId GrpcClient::JoinedWorker() const {
-  ps::WorkerId worker = options_.worker;
-  worker.set_job(job_id_);
-  return worker;
-}
-
-// Lanes that have nothing of the last pass yet have none of its batches. Without dense parameters the dense lanes get
-// steps only if the mode makes steps together.
-absl::Status GrpcClient::TakeResumePoint(const std::vector<ps::ConnectReply>& replies) {
-  uint64_t pass = 0;
-  for (const ps::ConnectReply& reply : replies)
-    for (const ps::LaneProgress& lane : reply.lanes()) pass = std::max(pass, lane.pass());
-  std::optional<base::DataPosition> common;
-  std::optional<uint64_t> step;
-  for (const ps::ConnectReply& reply : replies) {
-    if (resume_point_.predecessor.empty()) resume_point_.predecessor = base::Printable(reply.before());
-    for (int i = 0; i < reply.lanes_size(); ++i) {
-      const ps::LaneProgress& lane = reply.lanes(i);
-      base::DataPosition position{pass, 0, 0};
-      if (lane.pass() == pass) {
-        ASSIGN_OR_RETURN(position, wire::FromWire(lane));
-      }
-      if (i == map_.dense_lane()) resume_point_.dense.push_back(position);
-      if (i == map_.dense_lane() && dense_size_ == 0 && !steps_together_) continue;
-      common = common.has_value() ? common->Common(position) : position;
-      step = std::min(step.value_or(lane.next_step()), lane.next_step());
-    }
-    for (const ps::Meeting& met : reply.met()) resume_point_.completed.emplace(met.name(), met.round());
-  }
-  resume_point_.position = common.value_or(base::DataPosition{});
-  resume_point_.step = step.value_or(0);
-  return absl::OkStatus();
-}
-
-absl::Status GrpcClient::OpenLanes() {
-  lanes_.resize(stubs_.size());
-  for (int server = 0; server < map_.servers; ++server) {
-    const ServerAddress& address = options_.servers[static_cast<size_t>(server)];
-    for (int lane = 0; lane < map_.lanes(); ++lane) {
-      const bool dense = lane == map_.dense_lane();
-      const std::vector<std::string>& ports = dense || address.sparse.empty() ? address.dense : address.sparse;
-      const std::string& endpoint = ports[static_cast<size_t>(dense ? 0 : lane) % ports.size()];
-      LaneOptions to;
-      to.channel = wire::MakeChannel(endpoint, options_.credentials.get());
-      to.worker = JoinedWorker();
-      to.index = lane;
-      to.server = ServerName(server);
-      to.durable = durable_[static_cast<size_t>(server)];
-      if (to.durable) to.timeout = options_.wait_timeout;
-      to.outage_log = outage_logs_[static_cast<size_t>(server)].get();
-      to.cancelled = options_.cancelled;
-      ASSIGN_OR_RETURN(auto opened, Lane::Open(to, *traffic_[static_cast<size_t>(server)]));
-      lanes_[static_cast<size_t>(server)].push_back(std::move(opened));
-    }
-  }
-  return absl::OkStatus();
-}
-
-GrpcClient::~GrpcClient() {
-  {
-    base::MutexLock lock(mu_);
-    stopping_ = true;
-    wake_.NotifyAll();
-  }
-  if (heart_.joinable()) heart_.join();
-  Goodbye(absl::CancelledError("the process ends"));
-}
-
 // fn(lane, its virtual shards) for every sparse lane.
 template <typename Fn>
 void GrpcClient::ForEachLane(const Fn& fn) {
-  for (int server = 0; server < map_.servers; ++server)
-    for (int index = 0; index < map_.sparse_lanes; ++index) fn(lane(server, index), map_.Shards(server, index));
+  for (int server = 0; server < servers(); ++server)
+    for (int index = 0; index < layout_.lanes.sparse_lanes; ++index)
+      fn(lane(server, index), layout_.lanes.Shards(server, index));
 }
 
 void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
@@ -336,7 +130,7 @@ void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
   ForEachLane([&](Lane& lane, const wire::Range& shards) {
     const auto pieces =
         PiecesOfLane(keys, shards, [](const base::TableKeys& k) -> const base::TableKeys& { return k; });
-    for (const std::vector<Piece>& frame : CutFrames(pieces, bytes, wire::kMaxPullBytes)) {
+    for (const std::vector<KeyPiece>& frame : CutFrames(pieces, bytes, wire::kMaxPullBytes)) {
       ps::FrameHeader header;
       header.set_verb(ps::PULL);
       header.set_step(tag.step);
@@ -345,7 +139,7 @@ void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
       const ps::Precision precision = PrecisionOf(tag.kind);
       header.set_precision(precision);
       size_t body = 0;
-      for (const Piece& piece : frame) body += AddSection(header, keys[piece.index], piece, out[piece.index].width);
+      for (const KeyPiece& piece : frame) body += AddSection(header, keys[piece.index], piece, out[piece.index].width);
       if (body == 0) continue;
       call.Expect(1);
       lane.Send(
@@ -354,7 +148,7 @@ void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
             for (size_t i = 0; i < frame.size(); ++i) AppendKeys(writer, header, i, keys[frame[i].index], frame[i]);
           },
           [out, frame, precision](wire::FrameReader& reply) -> absl::Status {
-            for (const Piece& piece : frame)
+            for (const KeyPiece& piece : frame)
               RETURN_IF_ERROR(wire::ReadRows(reply, precision, out[piece.index], piece.begin, piece.end));
             return absl::OkStatus();
           },
@@ -364,8 +158,8 @@ void GrpcClient::Pull(const StepTag& tag, std::span<const base::TableKeys> keys,
 }
 
 void GrpcClient::PullDense(const StepTag& tag, std::span<float> out, Call& call) {
-  for (int server = 0; server < map_.servers; ++server) {
-    const wire::Range block = map_.DenseBlock(server, dense_size_);
+  for (int server = 0; server < servers(); ++server) {
+    const wire::Range block = layout_.lanes.DenseBlock(server, layout_.dense_size);
     ps::FrameHeader header;
     header.set_verb(ps::PULL_DENSE);
     header.set_step(tag.step);
@@ -375,7 +169,7 @@ void GrpcClient::PullDense(const StepTag& tag, std::span<float> out, Call& call)
     header.set_precision(precision);
     const std::span<float> part = out.subspan(static_cast<size_t>(block.begin), static_cast<size_t>(block.size()));
     call.Expect(1);
-    lane(server, map_.dense_lane())
+    lane(server, layout_.lanes.dense_lane())
         .Send(
             header, 0, [](wire::FrameWriter&) {},
             [part, precision](wire::FrameReader& reply) { return wire::ReadFloats(reply, precision, part); }, call);
@@ -384,7 +178,7 @@ void GrpcClient::PullDense(const StepTag& tag, std::span<float> out, Call& call)
 
 void GrpcClient::Push(const base::StepGrads& grads, Call& call) {
   ps::FrameHeader header = HeaderOf(ps::PUSH, grads);
-  header.set_precision(options_.precision);
+  header.set_precision(precision_);
   SendSections(std::move(header), grads.tables, call);
 }
 
@@ -405,13 +199,13 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
   ForEachLane([&](Lane& lane, const wire::Range& shards) {
     const auto pieces =
         PiecesOfLane(tables, shards, [](const base::TableGrads& t) -> const base::TableKeys& { return t.keys; });
-    const std::vector<std::vector<Piece>> frames = CutFrames(pieces, bytes, kPushBytes);
+    const std::vector<std::vector<KeyPiece>> frames = CutFrames(pieces, bytes, kPushBytes);
     if (!MaySend(call)) return;
     base::MutexLock together(lane.push_order());
     for (size_t f = 0; f < frames.size(); ++f) {
       header.clear_sections();
       size_t body = 0;
-      for (const Piece& piece : frames[f]) {
+      for (const KeyPiece& piece : frames[f]) {
         const base::TableGrads& table = tables[piece.index];
         body += AddSection(header, table.keys, piece, table.grads.width);
         body +=
@@ -424,7 +218,7 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
           header, body,
           [&](wire::FrameWriter& writer) {
             for (size_t i = 0; i < frames[f].size(); ++i) {
-              const Piece& piece = frames[f][i];
+              const KeyPiece& piece = frames[f][i];
               const base::TableGrads& table = tables[piece.index];
               AppendKeys(writer, header, i, table.keys, piece);
               wire::AppendRows(writer, table.grads, piece.begin, piece.end, header.precision());
@@ -437,7 +231,7 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
 
 void GrpcClient::PushDense(const base::StepGrads& grads, Call& call) {
   ps::FrameHeader header = HeaderOf(ps::PUSH_DENSE, grads);
-  header.set_precision(options_.precision);
+  header.set_precision(precision_);
   SendBlocks(std::move(header), grads.dense, call);
 }
 
@@ -454,13 +248,13 @@ void GrpcClient::CombineDense(const Rounds& rounds, std::span<const float> diffe
 }
 
 void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call) {
-  for (int server = 0; server < map_.servers; ++server) {
-    const wire::Range block = map_.DenseBlock(server, dense_size_);
+  for (int server = 0; server < servers(); ++server) {
+    const wire::Range block = layout_.lanes.DenseBlock(server, layout_.dense_size);
     const size_t float_bytes = wire::FloatBytes(header.precision());
     const size_t bytes = static_cast<size_t>(block.size()) * float_bytes;
     if (!MaySend(call)) return;
     call.Expect(1);
-    lane(server, map_.dense_lane())
+    lane(server, layout_.lanes.dense_lane())
         .Send(
             header, bytes,
             [&](wire::FrameWriter& writer) {
@@ -479,8 +273,8 @@ void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseG
 }
 
 void GrpcClient::SendMark(const ps::FrameHeader& mark, Call& call) {
-  for (int server = 0; server < map_.servers; ++server) {
-    for (int index = 0; index < map_.lanes(); ++index) {
+  for (int server = 0; server < servers(); ++server) {
+    for (int index = 0; index < layout_.lanes.lanes(); ++index) {
       ps::FrameHeader header = mark;
       call.Expect(1);
       lane(server, index)
@@ -502,137 +296,10 @@ void GrpcClient::Clear(Call& call) {
 
 void GrpcClient::BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) {
   ps::FrameHeader mark = MarkOf(ps::BEGIN, tag);
-  if (tracks_) wire::ToWire(learnt, *mark.mutable_learnt());
+  if (layout_.tracks) wire::ToWire(learnt, *mark.mutable_learnt());
   SendMark(mark, call);
 }
 
 void GrpcClient::LeavePass(const StepTag& tag, Call& call) { SendMark(MarkOf(ps::LEAVE, tag), call); }
-
-template <typename Attempt>
-grpc::Status GrpcClient::Insist(size_t server, std::chrono::duration<double> timeout, const Attempt& attempt) {
-  const auto start = std::chrono::steady_clock::now();
-  while (true) {
-    const grpc::Status status = attempt();
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-    if (status.error_code() != grpc::StatusCode::UNAVAILABLE || !durable_[server] || options_.cancelled() ||
-        waited > timeout)
-      return status;
-    outage_logs_[server]->LogIfDue(waited, timeout);
-    control_[server].channel->WaitForConnected(std::chrono::system_clock::now() + kPoll);  // as in Lane::Reconnect
-    std::this_thread::sleep_for(kInsistRest);
-  }
-}
-
-absl::StatusOr<std::map<int, std::string>> GrpcClient::Gather(const std::string& name, const std::string& payload,
-                                                              Reply reply, std::chrono::duration<double> timeout,
-                                                              const std::function<bool()>& cancelled,
-                                                              std::optional<uint64_t> round, Outcome outcome) {
-  ps::GatherRequest request;
-  *request.mutable_worker() = JoinedWorker();
-  request.set_name(name);
-  request.set_payload(payload);
-  request.set_wants_all(reply == Reply::kPayloads);
-  request.set_timeout(timeout.count());
-  request.set_failed(outcome == Outcome::kFailure);
-  {
-    base::MutexLock lock(mu_);
-    uint64_t& next = rounds_[name];
-    if (round.has_value()) next = *round;
-    request.set_round(next++);
-  }
-  ps::GatherReply answer;
-  GatherWait wait;
-  const grpc::Status status = Insist(0, options_.wait_timeout, [&] {
-    grpc::ClientContext context;
-    grpc::Status status;
-    grpc::CompletionQueue queue;
-    const auto call = stubs_.front()->AsyncGather(&context, request, &queue);
-    call->Finish(&answer, &status, nullptr);
-    void* tag = nullptr;
-    bool done = false, given_up = false;
-    while (queue.AsyncNext(&tag, &done, std::chrono::system_clock::now() + kPoll) == grpc::CompletionQueue::TIMEOUT) {
-      given_up = given_up || cancelled();
-      if (given_up) context.TryCancel();
-      wait.LogIfDue(name);
-    }
-    // A server that ends cuts off the rounds that wait in it. They go on at the one that comes back.
-    if (!given_up && SaysCutOff(wire::FromGrpc(status)))
-      return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server ended");
-    return status;
-  });
-  if (!status.ok()) return base::Annotate(wire::FromGrpc(status), absl::StrCat(ServerName(0), ": '", name, "'"));
-  std::map<int, std::string> payloads;
-  for (int i = 0; i < answer.payloads_size() && i < answer.ranks_size(); ++i)
-    payloads[static_cast<int>(answer.ranks(i))] = answer.payloads(i);
-  return payloads;
-}
-
-void GrpcClient::SetProgress(const WorkerProgress& progress) {
-  base::MutexLock lock(mu_);
-  progress_ = progress;
-}
-
-std::map<int, WorkerProgress> GrpcClient::progress() const {
-  base::MutexLock lock(mu_);
-  return everybodys_;
-}
-
-void GrpcClient::AskToStop() {
-  stop_asked_ = true;
-  base::MutexLock lock(mu_);
-  wake_.NotifyAll();
-}
-
-void GrpcClient::Beat() {
-  while (true) {
-    if (lanes_open_)
-      for (const auto& lanes : lanes_)
-        for (const auto& lane : lanes) lane->ReopenIfSilent();
-    ps::HeartbeatRequest request;
-    *request.mutable_worker() = options_.worker;
-    {
-      base::MutexLock lock(mu_);
-      *request.mutable_progress() = progress_;
-    }
-    for (size_t server = 0; server < stubs_.size(); ++server) {
-      request.set_wants_all(server == 0 && rank() == 0);
-      request.set_stopping(stop_asked_);
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + kBeat);
-      ps::HeartbeatReply reply;
-      if (!stubs_[server]->Heartbeat(&context, request, &reply).ok()) continue;  // its lanes tell what is wrong
-      if (reply.stopping()) stop_asked_ = true;
-      if (!request.wants_all()) continue;
-      base::MutexLock lock(mu_);
-      everybodys_.clear();
-      for (int i = 0; i < reply.progress_size() && i < reply.ranks_size(); ++i)
-        everybodys_[static_cast<int>(reply.ranks(i))] = reply.progress(i);
-    }
-    base::MutexLock lock(mu_);
-    if (stopping_) return;
-    wake_.WaitFor(mu_, kBeat);
-    if (stopping_) return;
-  }
-}
-
-void GrpcClient::Goodbye(const absl::Status& why) {
-  {
-    base::MutexLock lock(mu_);
-    if (std::exchange(said_goodbye_, true)) return;
-  }
-  for (size_t server = 0; server < joined_; ++server) {
-    ps::GoodbyeRequest request;
-    *request.mutable_worker() = options_.worker;
-    request.set_failed(!why.ok());
-    request.set_reason(std::string(why.message()));
-    const grpc::Status status = Insist(server, why.ok() ? kFarewell : std::chrono::seconds(0), [&] {
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
-      ps::GoodbyeReply reply;
-      return stubs_[server]->Goodbye(&context, request, &reply);
-    });
-    if (!status.ok() && why.ok()) LOG(WARNING) << "goodbye: " << base::Printable(status.error_message());
-  }
-}
 
 }  // namespace regatta::client

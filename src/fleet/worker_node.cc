@@ -51,18 +51,19 @@ absl::StatusOr<std::unique_ptr<WorkerNode>> WorkerNode::Start(const WorkerOption
   client.wait_timeout = wait_timeout;
   client.cancelled = options.cancelled;
   client.credentials = options.credentials;
-  ASSIGN_OR_RETURN(auto connected, client::GrpcClient::Connect(client));
+  ASSIGN_OR_RETURN(auto connected, client::Connection::Open(client));
   std::unique_ptr<WorkerNode> worker(new WorkerNode(options, std::move(connected)));
   RETURN_IF_ERROR(
-      worker->client_
-          ->Gather("all workers are here", "", client::GrpcClient::Reply::kNothing, wait_timeout, options.cancelled)
+      worker->control()
+          .Gather("all workers are here", "",
+                  {.reply = client::GatherReply::kNothing, .timeout = wait_timeout, .cancelled = options.cancelled})
           .status());
   return worker;
 }
 
 WorkerNode::~WorkerNode() {
   communicator_.reset();
-  client_->Goodbye(absl::CancelledError("the process ends"));
+  control().Goodbye(absl::CancelledError("the process ends"));
 }
 
 absl::StatusOr<comm::Communicator*> WorkerNode::StartCommunicator(uint64_t first_step) {
@@ -81,19 +82,18 @@ absl::StatusOr<comm::Communicator*> WorkerNode::StartCommunicator(uint64_t first
       .nan_policy = options_.nan_policy,
       .agree = [this](const std::string& name, uint64_t value) { return AgreeMax(name, value); },
       .resumed = resumed};
-  ASSIGN_OR_RETURN(communicator_, comm::MakeCommunicator(options_.mode, *client_, options));
+  ASSIGN_OR_RETURN(communicator_, comm::MakeCommunicator(options_.mode, connection_->data(), options));
   LOG(INFO) << "Communicator start: " << base::Name(options_.mode) << ", worker " << rank() << " of " << workers();
   return communicator_.get();
 }
 
 absl::Status WorkerNode::Barrier(const std::string& name) {
-  return client_->Gather(name, "", client::GrpcClient::Reply::kNothing).status();
+  return control().Gather(name, "", {.reply = client::GatherReply::kNothing}).status();
 }
 
 absl::StatusOr<std::map<int, std::string>> WorkerNode::Gather(const std::string& name, const std::string& payload,
                                                               std::optional<uint64_t> round, Outcome outcome) {
-  return client_->Gather(
-      name, payload, client::GrpcClient::Reply::kPayloads, {}, [] { return false; }, round, outcome);
+  return control().Gather(name, payload, {.round = round, .outcome = outcome});
 }
 
 absl::StatusOr<uint64_t> WorkerNode::AgreeMax(const std::string& name, uint64_t value) {
@@ -108,6 +108,6 @@ absl::StatusOr<uint64_t> WorkerNode::AgreeMax(const std::string& name, uint64_t 
   return most;
 }
 
-void WorkerNode::Stop(const absl::Status& why) { client_->Goodbye(why); }
+void WorkerNode::Stop(const absl::Status& why) { control().Goodbye(why); }
 
 }  // namespace regatta::fleet

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "client/grpc_client.h"
+#include "client/connection.h"
 #include "client/remote_model.h"
 #include "client/remote_snapshot.h"
 #include "comm/communicator.h"
@@ -31,11 +31,11 @@ class WorkerNode {
   bool first() const { return options_.rank == 0; }
 
   // Where the save that the servers started from had come to; zero where there is none.
-  uint64_t loaded_epochs() const { return client_->loaded().epochs(); }
-  uint64_t loaded_steps() const { return client_->loaded().steps(); }
+  uint64_t loaded_epochs() const { return control().loaded().epochs(); }
+  uint64_t loaded_steps() const { return control().loaded().steps(); }
 
   // Where this rank resumed when it connected: not at the beginning where it takes the place of a process that died.
-  const client::ResumePoint& resume_point() const { return client_->resume_point(); }
+  const client::ResumePoint& resume_point() const { return control().resume_point(); }
 
   // The communicator; `first_step` is where a resumed run's steps go on. Once.
   absl::StatusOr<comm::Communicator*> StartCommunicator(uint64_t first_step);
@@ -43,39 +43,42 @@ class WorkerNode {
   // All workers that are still there call these with the same name.
   absl::Status Barrier(const std::string& name);
   absl::StatusOr<uint64_t> AgreeMax(const std::string& name, uint64_t value);
-  using Outcome = client::GrpcClient::Outcome;
+  using Outcome = client::GatherOutcome;
   absl::StatusOr<std::map<int, std::string>> Gather(const std::string& name, const std::string& payload,
                                                     std::optional<uint64_t> round = {},
                                                     Outcome outcome = Outcome::kResult);
 
   // What the heartbeat carries; the first worker sees that of everybody who is there.
-  void SetProgress(const client::WorkerProgress& progress) { client_->SetProgress(progress); }
-  std::map<int, client::WorkerProgress> progress() const { return client_->progress(); }
+  void SetProgress(const client::WorkerProgress& progress) { control().heartbeat().SetProgress(progress); }
+  std::map<int, client::WorkerProgress> progress() const { return control().heartbeat().progress(); }
 
   // Asks all workers to stop at their next step; and whether somebody has.
-  void AskToStop() { client_->AskToStop(); }
-  bool stop_asked() const { return client_->stop_asked(); }
+  void AskToStop() { control().heartbeat().AskToStop(); }
+  bool stop_asked() const { return control().heartbeat().stop_asked(); }
 
   // The servers' model, to be saved or filled by one worker while the others wait at a barrier.
   client::RemoteModel& model() { return model_; }
   // Begins a snapshot of it while all workers have pushed what they have and wait. `number` is above 0 and new.
   absl::StatusOr<std::unique_ptr<client::RemoteSnapshot>> BeginSnapshot(uint64_t number) {
-    return client::RemoteSnapshot::Begin(*client_, number);
+    return client::RemoteSnapshot::Begin(connection_->data(), number);
   }
   const base::ModeTraits& mode() const { return base::TraitsOf(options_.mode); }
-  int servers() const { return client_->servers(); }
-  const std::string& endpoint(int server) const { return client_->endpoint(server); }
-  const client::LaneTraffic& traffic(int server) const { return client_->traffic(server); }
+  int servers() const { return control().servers(); }
+  const std::string& endpoint(int server) const { return control().endpoint(server); }
+  const client::LaneTraffic& traffic(int server) const { return connection_->data().traffic(server); }
 
   // This worker is done; `why` is not OK where it gives up.
   void Stop(const absl::Status& why);
 
  private:
-  WorkerNode(const WorkerOptions& options, std::unique_ptr<client::GrpcClient> client)
-      : options_(options), client_(std::move(client)), model_(*client_) {}
+  WorkerNode(const WorkerOptions& options, std::unique_ptr<client::Connection> connection)
+      : options_(options), connection_(std::move(connection)), model_(connection_->data()) {}
+
+  client::JobControl& control() { return connection_->control(); }
+  const client::JobControl& control() const { return connection_->control(); }
 
   const WorkerOptions options_;
-  std::unique_ptr<client::GrpcClient> client_;
+  std::unique_ptr<client::Connection> connection_;
   client::RemoteModel model_;
   std::unique_ptr<comm::Communicator> communicator_;
 };

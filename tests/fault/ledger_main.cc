@@ -27,7 +27,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/grouped_keys.h"
-#include "client/grpc_client.h"
+#include "client/connection.h"
 #include "cluster/credentials.h"
 #include "row_count.h"
 
@@ -147,8 +147,12 @@ std::string LeftFile(const Args& args) { return args.acks + ".left"; }
 
 class Ledger {
  public:
-  Ledger(const Args& args, client::GrpcClient& client, AckFile acks)
-      : args_(args), client_(client), acks_(std::move(acks)), ones_(args.keys * static_cast<size_t>(args.dim), 1.0f) {
+  Ledger(const Args& args, client::Connection& connection, AckFile acks)
+      : args_(args),
+        control_(connection.control()),
+        client_(connection.data()),
+        acks_(std::move(acks)),
+        ones_(args.keys * static_cast<size_t>(args.dim), 1.0f) {
     minus_ones_.assign(ones_.size(), -1.0f);
     dense_grad_.assign(kDense, 0.0f);
     dense_difference_.assign(kDense, 0.0f);
@@ -178,9 +182,9 @@ class Ledger {
   }
   // What the process before this one may have pushed down some lanes only goes down all of them, whoever says stop.
   bool GoesOn() const {
-    if (pushes_ >= args_.count || left_ || client_.resume_point().Completed("pushed")) return false;
+    if (pushes_ >= args_.count || left_ || control_.resume_point().Completed("pushed")) return false;
     const uint64_t under_way = args_.mode == "sync" ? 1 : args_.in_flight;
-    const client::ResumePoint& resume_point = client_.resume_point();
+    const client::ResumePoint& resume_point = control_.resume_point();
     return stopped == 0 || (resume_point.returns() && pushes_ < resume_point.position.low + under_way);
   }
   // Whether what was acknowledged is added to besides.
@@ -203,6 +207,7 @@ class Ledger {
   absl::Status CheckDense(uint64_t least, uint64_t most, bool adds);
 
   const Args& args_;
+  client::JobControl& control_;
   client::GrpcClient& client_;
   AckFile acks_;
   std::vector<float> ones_, minus_ones_;
@@ -379,7 +384,7 @@ absl::Status Ledger::RunAsync() {
   bool goes_on = true;
   while (goes_on && GoesOn()) {
     if (flight.size() >= args_.in_flight) RETURN_IF_ERROR(take());
-    if (client_.resume_point().position.Contains(pushes_)) {
+    if (control_.resume_point().position.Contains(pushes_)) {
       ++pushes_;
       continue;
     }
@@ -412,7 +417,7 @@ absl::Status Ledger::RunSync() {
   client_.BeginPass({0, 0, base::StepKind::kTrain}, {}, call);
   RETURN_IF_ERROR(call.Wait());
   std::vector<float> pushed, dense_values(kDense);
-  const uint64_t first = client_.resume_point().position.low;
+  const uint64_t first = control_.resume_point().position.low;
   bool goes_on = true;
   for (pushes_ = first; goes_on && GoesOn(); ++pushes_) {
     const uint64_t step = pushes_;
@@ -479,8 +484,7 @@ absl::Status Ledger::Check() {
 }
 
 absl::StatusOr<std::vector<uint64_t>> Ledger::AllGather(const std::string& name, uint64_t pushes) {
-  ASSIGN_OR_RETURN(const auto payloads,
-                   client_.Gather(name, absl::StrCat(pushes), client::GrpcClient::Reply::kPayloads));
+  ASSIGN_OR_RETURN(const auto payloads, control_.Gather(name, absl::StrCat(pushes)));
   std::vector<uint64_t> all;
   for (const auto& [rank, payload] : payloads) {
     uint64_t number = 0;
@@ -567,16 +571,16 @@ int Main(int argc, char** argv) {
   auto credentials = cluster::LoadCredentials(args.credentials);
   if (!credentials.ok()) return Fail(credentials.status(), kUsage);
   options.credentials = *std::move(credentials);
-  auto client = client::GrpcClient::Connect(options);
-  if (!client.ok()) return Fail(client.status(), kJobFailed);
-  Ledger ledger(args, **client, *std::move(acks));
+  auto connection = client::Connection::Open(options);
+  if (!connection.ok()) return Fail(connection.status(), kJobFailed);
+  Ledger ledger(args, **connection, *std::move(acks));
   const absl::Status status = args.check ? ledger.Check() : args.mode == "sync" ? ledger.RunSync() : ledger.RunAsync();
   if (!status.ok()) _exit(Fail(status, kJobFailed));  // no goodbye: the servers would forget the job
   if (args.linger > 0) usleep(static_cast<useconds_t>(args.linger * 1e6));
-  (*client)->Goodbye(absl::OkStatus());
+  (*connection)->control().Goodbye(absl::OkStatus());
   uint64_t reconnects = 0;
-  for (int server = 0; server < (*client)->servers(); ++server)
-    reconnects += (*client)->traffic(server).reconnects.value();
+  for (int server = 0; server < (*connection)->data().servers(); ++server)
+    reconnects += (*connection)->data().traffic(server).reconnects.value();
   const Count& count = ledger.count();
   std::printf("rank %u pushes %lu rows %lu lost %lu doubled %lu wrong %lu extra %lu reconnects %lu\n", args.rank,
               ledger.pushes(), count.rows, count.lost, count.doubled, count.wrong, count.extra, reconnects);

@@ -1,0 +1,28 @@
+// What a worker brings when it connects to its job's servers.
+// Thread-safety: plain values.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "client/server_address.h"
+#include "cluster/credentials.h"
+#include "table/table_config.h"
+#include "wire/ps.pb.h"
+
+namespace regatta::client {
+
+struct ClientOptions {
+  std::vector<ServerAddress> servers;
+  ps::WorkerId worker;
+  ps::JobSpec job;  // servers, workers and tables_json are filled in
+  table::ModelConfig tables;
+  ps::Precision precision = ps::FLOAT32;  // of rows, dense parameters and gradients while training
+  std::chrono::duration<double> wait_timeout{600};
+  std::shared_ptr<const cluster::Credentials> credentials;  // null: none
+  std::function<bool()> cancelled = [] { return false; };
+};
+
+}  // namespace regatta::client
