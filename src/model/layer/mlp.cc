@@ -45,6 +45,16 @@ struct MlpBackward : public torch::autograd::Node {
   std::vector<torch::Tensor> weights;
 };
 
+// Nodes of the graph are held by std::shared_ptr in libtorch 1.13 and by c10::intrusive_ptr in 2.14.
+template <typename Made, typename Base>
+std::shared_ptr<Made> MakeNode(const std::shared_ptr<Base>&) {
+  return std::make_shared<Made>();
+}
+template <typename Made, typename Base>
+c10::intrusive_ptr<Made> MakeNode(const c10::intrusive_ptr<Base>&) {
+  return c10::make_intrusive<Made>();
+}
+
 }  // namespace
 
 Mlp::Mlp(ModelSpec& spec, const std::string& name, int64_t in, const std::vector<int64_t>& sizes, LastLayer last)
@@ -59,7 +69,7 @@ Mlp::Mlp(ModelSpec& spec, const std::string& name, int64_t in, const std::vector
 
 torch::Tensor Mlp::operator()(const Input& in, const torch::Tensor& x) const {
   torch::autograd::variable_list inputs{x};
-  auto node = std::make_shared<MlpBackward>();
+  auto node = MakeNode<MlpBackward>(torch::autograd::Edge().function);
   node->last = last_;
   torch::Tensor y = x.detach().contiguous();
   node->input = y;
