@@ -1,4 +1,6 @@
 # libtorch, and the one precompiled torch header that every T folder shares.
+# libtorch 2 makes an empty protobuf::libprotobuf if there is none: ours comes first.
+find_package(Protobuf REQUIRED)
 find_package(Torch REQUIRED)
 
 # Where libtorch is, is this build's affair: RegattaConfig.cmake.in asks again on the machine that uses the libraries.
