@@ -2,6 +2,7 @@
 // Thread-safety: a plain value.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -9,6 +10,9 @@
 #include "metrics/regression_metrics.h"
 
 namespace regatta::train {
+
+// Whether reports have AUCs among their main figures.
+enum class ReportAuc : uint8_t { kNo, kYes };
 
 struct OutputReport {
   std::string name;  // OutputSpec::name

@@ -3,7 +3,6 @@
 // Thread-safety: pure functions.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -11,8 +10,6 @@
 #include "train/output_report.h"
 
 namespace regatta::train {
-
-enum class ReportAuc : uint8_t { kNo, kYes };
 
 // The main figures, each followed by ", ": auc, or mse, mae and rmse. ReportAuc::kNo leaves aucs out.
 std::string MainFigures(std::span<const OutputReport> outputs, ReportAuc auc);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "train/output_text.h"
 
 namespace regatta::train {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "data/dataset.h"
 #include "train/output_report.h"
-#include "train/output_text.h"
 
 namespace regatta::train {
 
