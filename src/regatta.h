@@ -33,7 +33,7 @@
 //     while (training->epoch() < 2) {
 //       ASSIGN_OR_RETURN(const regatta::EpochReport report, training->TrainEpoch(*data));
 //       RETURN_IF_ERROR(training->Save(absl::StrCat("model/epoch_", report.epoch)));
-//     }                                                       // report.metrics: AUC and more, of all workers
+//     }                                                       // report.auc() and more, of all workers
 //     fleet->StopWorker();
 //     return absl::OkStatus();
 //   }
@@ -58,6 +58,7 @@
 #include "data/file_list.h"
 #include "fleet/fleet.h"
 #include "metrics/binary_metrics.h"
+#include "metrics/regression_metrics.h"
 #include "model/layer/cross.h"
 #include "model/layer/fm.h"
 #include "model/layer/mlp.h"
@@ -90,31 +91,41 @@ using model::EmbeddingSpec;
 using model::Fm;
 using model::Init;
 using model::Input;
+using model::Joined;
 using model::LastLayer;
+using model::Metric;
 using model::Mlp;
 using model::Model;
 using model::ModelSpec;
 using model::Output;
+using model::OutputSpec;
+using model::RegressionOutput;
 
 // The data.
 using base::IdSpace;
+using data::Batch;
 using data::CriteoSchema;
 using data::Dataset;
 using data::DatasetKind;
 using data::DatasetOptions;
 using data::ExpandFiles;
 using data::FileSplit;
+using data::LabelUse;
 using data::Schema;
 using data::Shuffle;
 using worker::FilesOfWorker;
 using worker::OpenDataset;
 
 // Training and what comes of it.
+using base::TensorView;
 using metrics::BinaryReport;
+using metrics::RegressionReport;
 using settings::OptimizerOptions;
 using table::RuleConfig;
 using table::ScheduleConfig;
 using train::EpochReport;
+using train::OutputReport;
+using train::Predictions;
 using worker::Training;
 using worker::TrainingOptions;
 

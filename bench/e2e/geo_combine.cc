@@ -106,8 +106,8 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "geo_combine: error: %s\n", std::string(report.status().message()).c_str());
     return 1;
   }
-  std::printf("auc %.5f logloss %.5f samples %llu\n", report->metrics.auc.value_or(0.5), report->loss,
-              static_cast<unsigned long long>(report->metrics.samples));
+  std::printf("auc %.5f logloss %.5f samples %llu\n", report->auc().value_or(0.5), report->loss,
+              static_cast<unsigned long long>(report->samples));
   return 0;
 }
 

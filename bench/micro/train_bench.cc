@@ -89,8 +89,10 @@ class NoNet : public train::Net {
   }
   const train::NetSpec& spec() const override { return spec_; }
   absl::StatusOr<train::NetOutput> Forward(const train::NetInput&) override {
-    const auto view = base::TensorView::Vector(half_.data(), kSamples);
-    return train::NetOutput{view, view};
+    return train::NetOutput{half_view_, {&half_view_, 1}};
+  }
+  absl::StatusOr<train::Predictions> Predict(const train::NetInput&) override {
+    return train::Predictions{&half_view_, 1};
   }
   absl::StatusOr<train::NetGrads> Backward(const base::TensorView&) override {
     grad_ = base::TensorView::Matrix(Gradient().data(), kSamples, kSlots * kDim);
@@ -100,6 +102,7 @@ class NoNet : public train::Net {
  private:
   train::NetSpec spec_;
   const std::vector<float> half_ = std::vector<float>(kSamples, 0.5f);
+  const base::TensorView half_view_ = base::TensorView::Vector(half_.data(), kSamples);
   base::TensorView grad_;
 };
 

@@ -84,7 +84,7 @@ absl::Status Train(regatta::Fleet& fleet, const Arguments& arguments) {
     ASSIGN_OR_RETURN(const regatta::EpochReport report, training->TrainEpoch(*data));
     if (fleet.is_first_worker())
       std::printf("epoch %d finished, use time=%d, auc of %d workers: %.6f\n", static_cast<int>(report.epoch),
-                  static_cast<int>(report.seconds), fleet.worker_num(), report.metrics.auc.value_or(0.5));
+                  static_cast<int>(report.seconds), fleet.worker_num(), report.auc().value_or(0.5));
     if (arguments.contains("save"))
       RETURN_IF_ERROR(training->Save(absl::StrCat(arguments.at("save"), "/epoch_", report.epoch)));
   }
@@ -92,8 +92,8 @@ absl::Status Train(regatta::Fleet& fleet, const Arguments& arguments) {
     ASSIGN_OR_RETURN(const auto test, regatta::OpenDataset(fleet, model, arguments.at("test"), reading));
     ASSIGN_OR_RETURN(const regatta::EpochReport report, training->Evaluate(*test));
     if (fleet.is_first_worker())
-      std::printf("test auc: %.6f, loss: %.6f, %d samples\n", report.metrics.auc.value_or(0.5), report.loss,
-                  static_cast<int>(report.metrics.samples));
+      std::printf("test auc: %.6f, loss: %.6f, %d samples\n", report.auc().value_or(0.5), report.loss,
+                  static_cast<int>(report.samples));
   }
   if (fleet.is_first_worker()) std::printf("Distribute Train Success!\n");
   return absl::OkStatus();

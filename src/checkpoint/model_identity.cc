@@ -40,7 +40,7 @@ std::vector<std::string> IdentityDifferences(const ModelIdentity& saved, const M
   for (const auto& [key, value] : keys)
     if (!absl::StartsWith(key, kOptimizer))
       differences.Compare("hyper_parameters." + key, ValueOf(saved, key), ValueOf(wanted, key));
-  differences.Compare("label", saved.schema.label, wanted.schema.label);
+  differences.Compare("label", absl::StrJoin(saved.schema.labels, " "), absl::StrJoin(wanted.schema.labels, " "));
   differences.Compare("sparse slots", absl::StrJoin(saved.schema.sparse_slots, " "),
                       absl::StrJoin(wanted.schema.sparse_slots, " "));
   differences.Compare("dense slot", saved.schema.dense_slot, wanted.schema.dense_slot);

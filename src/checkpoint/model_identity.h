@@ -13,7 +13,7 @@ namespace regatta::checkpoint {
 
 // What the model reads of a line of data.
 struct SavedSchema {
-  std::string label;
+  std::vector<std::string> labels;
   std::vector<std::string> sparse_slots;
   std::string dense_slot;
   int dense_dim = 0;

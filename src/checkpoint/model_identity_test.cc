@@ -18,7 +18,7 @@ ModelIdentity SomeModel() {
   return {"zoo",
           "dnn",
           {{"fc_sizes", "[16,8]"}, {"optimizer.class", "\"Adam\""}},
-          {"click", {"1", "2"}, "dense_feature", 13, ""}};
+          {{"click"}, {"1", "2"}, "dense_feature", 13, ""}};
 }
 
 TEST(ModelIdentity, ASaveSaysWhatModelItHolds) {
@@ -33,6 +33,23 @@ TEST(ModelIdentity, ASaveSaysWhatModelItHolds) {
   EXPECT_EQ(reader->manifest().run.model, SomeModel());
   EXPECT_EQ(reader->ReadRunState().value().model, SomeModel());
   EXPECT_EQ(reader->manifest().Version(), kWholeVersion) << "programs from before read it";
+}
+
+// With one label a save is as those of programs that knew no more; with several there is a field more.
+TEST(ModelIdentity, ASaveNamesTheLabels) {
+  for (const bool several : {false, true}) {
+    base::TestFolder folder;
+    TestModel model;
+    RunState run;
+    run.model = SomeModel();
+    if (several) run.model->schema.labels = {"click", "buy"};
+    ASSERT_TRUE(WriteCheckpoint(folder / "0", model.view(), run).ok());
+    const std::string text = base::ReadFile(folder / "0/MANIFEST").value();
+    EXPECT_TRUE(absl::StrContains(text, R"("label":"click")")) << text;
+    EXPECT_EQ(absl::StrContains(text, R"("labels":["click","buy"])"), several) << text;
+    EXPECT_EQ(absl::StrContains(text, R"("labels")"), several) << text;
+    EXPECT_EQ(CheckpointReader::Open(folder / "0").value().manifest().run.model, run.model);
+  }
 }
 
 TEST(ModelIdentity, AFieldThatCannotBeIsNamed) {
@@ -71,9 +88,11 @@ TEST(ModelIdentity, DifferencesThatChangePredictionsAreListed) {
   other.hyper_parameters.erase("fc_sizes");
   other.hyper_parameters["pooling"] = "\"mean\"";
   other.schema.sparse_slots = {"2", "1"};
+  other.schema.labels = {"click", "buy"};
   EXPECT_EQ(IdentityDifferences(SomeModel(), other),
             (Lines{"hyper_parameters.fc_sizes: saved [16,8], wanted nothing",
-                   "hyper_parameters.pooling: saved nothing, wanted \"mean\"", "sparse slots: saved 1 2, wanted 2 1"}));
+                   "hyper_parameters.pooling: saved nothing, wanted \"mean\"", "label: saved click, wanted click buy",
+                   "sparse slots: saved 1 2, wanted 2 1"}));
 }
 
 // Adam keeps two moments of each weight. A process that only reads weights does not need them.

@@ -202,19 +202,21 @@ absl::StatusOr<table::ModelConfig> ModelConfigFromJson(const JsonTree& json, con
   return config;
 }
 
+// `labels` is left out if there is one label, as in saves of versions that knew no more; `label` is the first.
 Json ToJson(const ModelIdentity& model) {
   Json parameters = Json::object();
   for (const auto& [key, value] : model.hyper_parameters) parameters[key] = value;
   const SavedSchema& schema = model.schema;
+  Json read{{"label", schema.labels.empty() ? "" : schema.labels.front()},
+            {"sparse_slots", schema.sparse_slots},
+            {"dense_slot", schema.dense_slot},
+            {"dense_dim", schema.dense_dim},
+            {"value_slot", schema.value_slot}};
+  if (schema.labels.size() > 1) read["labels"] = schema.labels;
   return Json{{"front_end", model.front_end},
               {"name", model.name},
               {"hyper_parameters", parameters},
-              {"schema",
-               {{"label", schema.label},
-                {"sparse_slots", schema.sparse_slots},
-                {"dense_slot", schema.dense_slot},
-                {"dense_dim", schema.dense_dim},
-                {"value_slot", schema.value_slot}}}};
+              {"schema", std::move(read)}};
 }
 
 absl::StatusOr<ModelIdentity> ModelIdentityFromJson(const JsonTree& json, const std::string& where) {
@@ -230,7 +232,10 @@ absl::StatusOr<ModelIdentity> ModelIdentityFromJson(const JsonTree& json, const 
         FromJson(value, absl::StrCat(where, ".hyper_parameters.", key), model.hyper_parameters[std::string(key)]));
   ASSIGN_OR_RETURN(const JsonTree* schema, RequiredChild(json, "schema", where, JsonTree::value_t::object));
   const std::string at = where + ".schema";
-  RETURN_IF_ERROR(RequiredField(*schema, "label", at, model.schema.label));
+  std::string label;
+  RETURN_IF_ERROR(RequiredField(*schema, "label", at, label));
+  RETURN_IF_ERROR(OptionalField(*schema, "labels", at, model.schema.labels));
+  if (model.schema.labels.empty()) model.schema.labels = {label};
   RETURN_IF_ERROR(RequiredField(*schema, "sparse_slots", at, model.schema.sparse_slots));
   RETURN_IF_ERROR(RequiredField(*schema, "dense_slot", at, model.schema.dense_slot));
   RETURN_IF_ERROR(RequiredField(*schema, "dense_dim", at, model.schema.dense_dim));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/strings/str_split.h"
 #include "base/elapsed.h"
 #include "base/printable.h"
 #include "data/dataset_factory.h"
@@ -151,6 +152,8 @@ void AddSplit(CLI::App& data, int& exit_code) {
 struct CheckArguments {
   std::vector<std::string> patterns;
   data::DatasetOptions options;
+  std::string labels = "click", real_labels;  // names, separated by commas
+  bool no_labels = false;
   int slots = 26;
   bool pipe_shell = false;
 };
@@ -166,8 +169,15 @@ void PrintSharedIds(const data::SharedIds& ids, const data::Schema& schema) {
       schema.sparse_slots[example->first_slot].c_str(), schema.sparse_slots[example->second_slot].c_str());
 }
 
+void SetLabels(const CheckArguments& arguments, data::Schema& schema) {
+  schema.labels = absl::StrSplit(arguments.labels, ',');
+  schema.real_labels = absl::StrSplit(arguments.real_labels, ',', absl::SkipEmpty());
+  schema.label_use = arguments.no_labels ? data::LabelUse::kAbsent : data::LabelUse::kRead;
+}
+
 int RunCheck(CheckArguments& arguments) {
   data::DatasetOptions& options = arguments.options;
+  SetLabels(arguments, options.schema);
   for (const std::string& pattern : arguments.patterns) {
     auto files = data::ExpandFiles(pattern);
     if (!files.ok()) return Fail(files.status(), 1);
@@ -209,7 +219,11 @@ void AddCheck(CLI::App& data, int& exit_code) {
   CLI::App* check = data.add_subcommand("check", "Parse files as training would and report bad lines");
   check->add_option("paths", arguments->patterns, "Files, folders or globs")->required();
   check->add_option("--format", options.format, "slot_text, criteo_tsv, slot_reader, multislot; else detected");
-  check->add_option("--label", options.schema.label, "Name of the label slot")->capture_default_str();
+  check->add_option("--label", arguments->labels, "Name of the label slot; of several, separated by commas")
+      ->capture_default_str();
+  check->add_option("--real-label", arguments->real_labels,
+                    "Those of them that may be any number, not only from 0 to 1");
+  check->add_flag("--no-labels", arguments->no_labels, "The lines need no label, as for regatta infer --no_labels");
   check->add_option("--slots", arguments->slots, "Sparse slots, named 1, 2, …")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
@@ -228,6 +242,7 @@ void AddCheck(CLI::App& data, int& exit_code) {
       "  regatta data check data/train\n"
       "  regatta data check --quarantine bad.txt 'logs/2026-*/part-*.gz'\n"
       "  regatta data check --label label --sparse feat_idx --dense 0 lr.txt\n"
+      "  regatta data check --label click,price --real-label price data/train\n"
       "Exit code 0: every line is good; 1: there are bad lines, or files that cannot be read.");
   options.quarantine_named = base::NamedBy::kUser;
   check->callback([arguments, &exit_code] { exit_code = RunCheck(*arguments); });

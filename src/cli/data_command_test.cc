@@ -58,6 +58,17 @@ TEST_F(DataCommandTest, CheckReportsBadLines) {
   EXPECT_NE(output_.find("no file matches"), std::string::npos);
 }
 
+TEST_F(DataCommandTest, CheckReadsSeveralLabels) {
+  std::ofstream(folder_ + "/x") << "click:1 price:-3.5 idx:5\nclick:2 price:7 idx:6\n";
+  const std::string check = "data check --sparse idx --dense 0 ";
+  EXPECT_EQ(Run(check + "--label click,price --real-label price --quarantine " + folder_ + "/q " + folder_ + "/x"), 1);
+  EXPECT_NE(output_.find("1 good lines, 1 bad lines"), std::string::npos) << output_;
+  EXPECT_NE(base::ReadFile(folder_ + "/q").value().find("slot 'click': expected a label from 0 to 1, found '2'"),
+            std::string::npos);
+  EXPECT_EQ(Run(check + "--no-labels " + folder_ + "/x"), 0) << output_;
+  EXPECT_NE(output_.find("2 good lines, 0 bad lines"), std::string::npos) << output_;
+}
+
 TEST_F(DataCommandTest, CheckReportsIdsOfSeveralSlots) {
   std::ofstream(folder_ + "/x") << "click:1 a:5 b:6\nclick:0 a:6 b:7\nclick:0 a:5 b:7\n";
   EXPECT_EQ(Run("data check --sparse a,b --dense 0 " + folder_ + "/x"), 0);

@@ -26,14 +26,16 @@ void ReserveLike(const SampleBlock& block, int samples, Batch* batch) {
   if (!block.values.empty()) batch->values.reserve(keys + keys / 4);
   batch->offsets.reserve(n * static_cast<size_t>(block.slots) + 1);
   batch->dense.reserve(n * static_cast<size_t>(block.dense_dim));
-  batch->labels.reserve(n);
+  batch->labels.reserve(n * static_cast<size_t>(block.label_dim));
 }
 
 void AppendSamples(const SampleBlock& block, int begin, int count, Batch* batch) {
   const size_t first = static_cast<size_t>(begin), n = static_cast<size_t>(count);
-  const size_t slots = static_cast<size_t>(block.slots), dense_dim = static_cast<size_t>(block.dense_dim);
+  const size_t slots = static_cast<size_t>(block.slots), dense_dim = static_cast<size_t>(block.dense_dim),
+               label_dim = static_cast<size_t>(block.label_dim);
   batch->slots = block.slots;
   batch->dense_dim = block.dense_dim;
+  batch->label_dim = block.label_dim;
   if (batch->offsets.empty()) batch->offsets.push_back(0);
   const uint32_t key_begin = block.SampleBegin(first), key_end = block.SampleBegin(first + n);
   const uint32_t add = static_cast<uint32_t>(batch->keys.size()) - key_begin;
@@ -43,7 +45,7 @@ void AppendSamples(const SampleBlock& block, int begin, int count, Batch* batch)
   AppendRange(block.keys, key_begin, key_end - key_begin, &batch->keys);
   AppendRange(block.values, key_begin, key_end - key_begin, &batch->values);
   AppendRange(block.dense, first * dense_dim, n * dense_dim, &batch->dense);
-  AppendRange(block.labels, first, n, &batch->labels);
+  AppendRange(block.labels, first * label_dim, n * label_dim, &batch->labels);
   AppendRange(block.weights, first, n, &batch->weights);
   AppendRange(block.users, first, n, &batch->users);
   batch->size += count;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -121,6 +122,37 @@ TEST_F(DatasetTest, WithIdSpaceSlotEverySlotHasKeysOfItsOwn) {
     EXPECT_EQ(pass.batches[0].users, (std::vector<uint64_t>{5, 5}));
     EXPECT_EQ(IdOfSlotKey(SlotSalt("2"), key(6, "2")), 6u);
     EXPECT_EQ(IdOfSlotKey(SlotSalt("2"), key(~uint64_t{0}, "2")), ~uint64_t{0});
+  }
+}
+
+// Whatever order the samples come in, their labels come with them.
+TEST_F(DatasetTest, SeveralLabelsStayWithTheirSample) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) absl::StrAppend(&text, "click:", i % 2, " price:", i * 3, ".5 d:0 1:", i, "\n");
+  Add("a", text);
+  options_.schema.labels = {"click", "price"};
+  options_.schema.real_labels = {"price"};
+  for (const auto& [kind, shuffle] :
+       {std::pair{DatasetKind::kQueue, Shuffle::kNone}, {DatasetKind::kInMemory, Shuffle::kLocal}}) {
+    options_.kind = kind;
+    options_.shuffle = shuffle;
+    for (const LabelUse use : {LabelUse::kRead, LabelUse::kAbsent}) {
+      options_.schema.label_use = use;
+      const Pass pass = ReadPass();
+      ASSERT_TRUE(pass.status.ok()) << pass.status;
+      size_t samples = 0;
+      for (const Batch& batch : pass.batches) {
+        EXPECT_EQ(batch.label_dim, use == LabelUse::kRead ? 2 : 0);
+        ASSERT_EQ(batch.labels.size(), static_cast<size_t>(batch.size * batch.label_dim));
+        samples += static_cast<size_t>(batch.size);
+        for (size_t s = 0; s < batch.labels.size() / 2; ++s) {
+          const uint64_t id = batch.keys[batch.offsets[2 * s]];
+          EXPECT_EQ(batch.labels[2 * s], static_cast<float>(id % 2));
+          EXPECT_EQ(batch.labels[2 * s + 1], static_cast<float>(id) * 3 + 0.5f);
+        }
+      }
+      EXPECT_EQ(samples, 200u);
+    }
   }
 }
 

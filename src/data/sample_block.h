@@ -26,6 +26,7 @@ struct SampleBlock {
   int size = 0;
   int slots = 0;
   int dense_dim = 0;
+  int label_dim = 1;
   Column<base::Key> keys;
   Column<uint32_t> ends;
   Column<float> values;
@@ -47,6 +48,7 @@ struct SampleBlock {
 
   void Clear() {
     size = slots = dense_dim = file = 0;
+    label_dim = 1;
     keys.Clear(), ends.Clear(), values.Clear(), dense.Clear(), labels.Clear(), weights.Clear(), users.Clear();
     lines = bad_lines = disk_bytes = 0;
     ClearBad();

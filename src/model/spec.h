@@ -9,6 +9,8 @@ using DenseColumns = train::DenseColumns;
 using DenseSpec = train::ParameterSpec;
 using EmbeddingSpec = train::LookupSpec;
 using Init = train::Init;
+using Metric = train::Metric;
 using ModelSpec = train::NetSpec;
+using OutputSpec = train::OutputSpec;
 
 }  // namespace regatta::model

@@ -97,32 +97,73 @@ class TorchNet : public train::Net {
   absl::StatusOr<train::NetOutput> Forward(const train::NetInput& in) override {
     return WithoutFrames([&] { return RunForward(in); });
   }
+  absl::StatusOr<train::Predictions> Predict(const train::NetInput& in) override {
+    Output output;
+    const absl::Status run = WithoutFrames([&] {
+      output = RunModel(in);
+      return absl::OkStatus();
+    });
+    if (!run.ok())
+      return absl::Status(run.code(), absl::StrCat(run.message(),
+                                                   ". Its Forward was asked for predictions without labels: in.labels "
+                                                   "is undefined then, and the loss may stay so (BinaryOutput and "
+                                                   "RegressionOutput do that). Change Forward, or give it data with "
+                                                   "labels"));
+    return WithoutFrames([&] { return TakePredictions(output.predictions); });
+  }
   absl::StatusOr<train::NetGrads> Backward(const TensorView& weights) override {
     return WithoutFrames([&] { return RunBackward(weights); });
   }
 
  private:
-  absl::StatusOr<train::NetOutput> RunForward(const train::NetInput& in) {
+  // Without labels they are undefined.
+  Output RunModel(const train::NetInput& in) {
     Release();
     const bool training = in.kind == StepKind::kTrain;
     torch::AutoGradMode grad_mode(training);
     for (const TensorView& lookup : in.lookups) leaves_.push_back(Wrap(lookup).set_requires_grad(training));
     for (const TensorView& offsets : in.offsets) offsets_.push_back(offsets.empty() ? torch::Tensor() : Wrap(offsets));
     Bind(in.parameters, training);
-    Output output = model_.Forward({.embeddings = leaves_,
-                                    .dense = parameters_,
-                                    .features = Wrap(in.features),
-                                    .labels = Wrap(in.labels),
-                                    .offsets = offsets_});
+    return model_.Forward({.embeddings = leaves_,
+                           .dense = parameters_,
+                           .features = Wrap(in.features),
+                           .labels = in.labels.empty() ? torch::Tensor() : Wrap(in.labels),
+                           .offsets = offsets_});
+  }
+
+  absl::StatusOr<train::NetOutput> RunForward(const train::NetInput& in) {
+    Output output = RunModel(in);
     loss_ = std::move(output.loss);
-    predictions_ = std::move(output.predictions);
-    // Of another shape or type they are refused as they are.
-    if (predictions_.defined() && predictions_.layout() == torch::kStrided) predictions_ = predictions_.contiguous();
+    // Of another shape or type it is refused as it is.
     if (loss_.defined() && loss_.layout() == torch::kStrided) values_ = loss_.detach().contiguous();
     train::NetOutput out;
     ASSIGN_OR_RETURN(out.loss, ToView("loss", values_));
-    ASSIGN_OR_RETURN(out.predictions, ToView("prediction", predictions_));
+    ASSIGN_OR_RETURN(out.predictions, TakePredictions(output.predictions));
     return out;
+  }
+
+  // Keeps the predictions; of several outputs one behind the other.
+  absl::StatusOr<train::Predictions> TakePredictions(const torch::Tensor& predictions) {
+    const auto outputs = static_cast<int64_t>(spec_.outputs.size());
+    prediction_views_.assign(spec_.outputs.size(), {});
+    predictions_ = predictions;
+    // Of another shape or type they are refused as they are.
+    if (predictions_.defined() && predictions_.layout() == torch::kStrided) predictions_ = predictions_.contiguous();
+    ASSIGN_OR_RETURN(const TensorView whole, ToView("prediction", predictions_));
+    if (outputs == 1) {
+      prediction_views_[0] = whole;
+      return prediction_views_;
+    }
+    if (whole.empty()) return prediction_views_;
+    if (whole.dims != 2 || whole.shape[1] != outputs)
+      return absl::InvalidArgumentError(absl::StrCat("its prediction has the shape ", whole.ShapeText(),
+                                                     "; it must have the shape [samples, ", outputs,
+                                                     "], a column for each output"));
+    predictions_ = predictions_.detach().t().contiguous();
+    for (int64_t k = 0; k < outputs; ++k) {
+      ASSIGN_OR_RETURN(prediction_views_[static_cast<size_t>(k)], ToView("prediction", predictions_[k]));
+    }
+    return prediction_views_;
   }
 
   absl::StatusOr<train::NetGrads> RunBackward(const TensorView& weights) {
@@ -159,6 +200,7 @@ class TorchNet : public train::Net {
     held_.clear();
     leaves_.clear();
     offsets_.clear();
+    prediction_views_.clear();
     leaf_grads_.clear();
     parameter_grads_.clear();
     for (torch::Tensor& parameter : parameters_) parameter.mutable_grad() = torch::Tensor();
@@ -172,6 +214,7 @@ class TorchNet : public train::Net {
   torch::Tensor loss_;
   torch::Tensor values_;  // of the loss
   torch::Tensor predictions_;
+  std::vector<TensorView> prediction_views_;
   std::vector<torch::Tensor> held_;  // the gradients that the views point into
   std::vector<TensorView> leaf_grads_;
   std::vector<TensorView> parameter_grads_;

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,7 +76,7 @@ TEST(TorchNet, GradientsEqualTheFormula) {
     double bias_grad = 0;
     for (size_t s = 0; s < 4; ++s) {
       const double p = 1 / (1 + std::exp(-(0.25 + memory.x[2 * s] + memory.x[2 * s + 1]))), y = memory.labels[s];
-      EXPECT_NEAR(out->predictions.floats()[s], p, 1e-6);
+      EXPECT_NEAR(out->predictions[0].floats()[s], p, 1e-6);
       EXPECT_NEAR(out->loss.floats()[s], -y * std::log(p) - (1 - y) * std::log(1 - p), 1e-6);
       const double slope = memory.weights[s] * (p - y);
       bias_grad += slope;
@@ -153,6 +155,123 @@ TEST(TorchNet, ALossWithoutAGraphIsAnErrorOfBackward) {
   const auto grads = net->Backward(memory.In(StepKind::kTrain), TensorView::Vector(memory.weights.data(), 4));
   EXPECT_THAT(std::string(grads.status().message()), HasSubstr("OddModel: it failed: "));
   EXPECT_THAT(std::string(grads.status().message()), HasSubstr("does not require grad"));
+}
+
+// Whether a sample is clicked, and twice its sum as its price.
+class TwoTasks : public SumModel {
+ public:
+  explicit TwoTasks(std::initializer_list<double> weights = {}) : weights_(weights) {
+    spec_.schema.labels = {"click", "price"};
+    spec_.outputs = {{.name = "click"}, {.name = "price", .metric = Metric::kRegression, .label = "price"}};
+  }
+  Output Forward(const Input& in) const override {
+    const torch::Tensor sum = in.embeddings[0].sum(1);
+    const Output click = BinaryOutput(sum + in.dense[0], in.label(0)), price = RegressionOutput(2 * sum, in.label(1));
+    return weights_.empty() ? Joined({click, price}) : Joined({click, price}, {weights_[0], weights_[1]});
+  }
+
+ private:
+  const std::vector<double> weights_;
+};
+
+TEST(TorchNet, SeveralOutputsHaveALossAndAColumnEach) {
+  for (const bool weighted : {false, true}) {
+    const TwoTasks model = weighted ? TwoTasks({0.5, 0.25}) : TwoTasks();
+    const double click_weight = weighted ? 0.5 : 1, price_weight = weighted ? 0.25 : 1;
+    const StepMemory memory;
+    const std::vector<float> labels = {1, 3, 0, -2, 1, 0.5f, 0, 100};
+    train::NetInput in = memory.In(StepKind::kTrain);
+    in.labels = TensorView::Matrix(labels.data(), 4, 2);
+    auto net = train::CheckedNet::Make(TorchNets(model));
+    ASSERT_TRUE(net.ok()) << net.status();
+    const auto out = net->Forward(in);
+    ASSERT_TRUE(out.ok()) << out.status();
+    const auto grads = net->Backward(in, TensorView::Vector(memory.weights.data(), 4));
+    ASSERT_TRUE(grads.ok()) << grads.status();
+    ASSERT_EQ(out->predictions.size(), 2u);
+    for (size_t s = 0; s < 4; ++s) {
+      const double sum = double{memory.x[2 * s]} + memory.x[2 * s + 1], p = 1 / (1 + std::exp(-(0.25 + sum)));
+      const double y = labels[2 * s], error = 2 * sum - labels[2 * s + 1];
+      EXPECT_NEAR(out->predictions[0].floats()[s], p, 1e-6);
+      EXPECT_NEAR(out->predictions[1].floats()[s], 2 * sum, 1e-6);
+      const double entropy = -y * std::log(p) - (1 - y) * std::log(1 - p);
+      EXPECT_NEAR(out->loss.floats()[s], click_weight * entropy + price_weight * error * error, 1e-3);
+      const double slope = memory.weights[s] * (click_weight * (p - y) + price_weight * 4 * error);
+      EXPECT_NEAR(grads->lookups[0].floats()[2 * s], slope, 1e-3);
+    }
+  }
+}
+
+TEST(TorchNet, PredictionsNeedNoLabels) {
+  const StepMemory memory;
+  train::NetInput unlabelled = memory.In(StepKind::kInfer), labelled = unlabelled;
+  unlabelled.labels = {};
+  const std::vector<float> labels(8);
+  const TwoTasks two;
+  const SumModel one;
+  for (const Model* const model : {static_cast<const Model*>(&two), static_cast<const Model*>(&one)}) {
+    auto net = train::CheckedNet::Make(TorchNets(*model));
+    if (model == &two) labelled.labels = TensorView::Matrix(labels.data(), 4, 2);
+    if (model == &one) labelled.labels = TensorView::Vector(labels.data(), 4);
+    std::vector<std::vector<float>> got, want;
+    const auto predictions = net->Predict(unlabelled);
+    ASSERT_TRUE(predictions.ok()) << predictions.status();
+    for (const TensorView& view : *predictions) got.emplace_back(view.floats().begin(), view.floats().end());
+    const auto out = net->Forward(labelled);
+    ASSERT_TRUE(out.ok()) << out.status();
+    for (const TensorView& view : out->predictions) want.emplace_back(view.floats().begin(), view.floats().end());
+    EXPECT_EQ(got, want);
+  }
+}
+
+TEST(TorchNet, AModelThatNeedsTheLabelsToPredictSaysSo) {
+  const OddModel needy([](const Input& in, const Output& right) -> Output {
+    return {(right.predictions - in.labels).square(), right.predictions};
+  });
+  const StepMemory memory;
+  train::NetInput in = memory.In(StepKind::kInfer);
+  in.labels = {};
+  auto net = train::CheckedNet::Make(TorchNets(needy, "needy"));
+  const std::string error(net->Predict(in).status().message());
+  EXPECT_THAT(error, ::testing::StartsWith("the model needy: it failed: "));
+  EXPECT_THAT(error, HasSubstr("predictions without labels: in.labels is undefined then"));
+  EXPECT_THAT(error, HasSubstr("Change Forward, or give it data with labels"));
+  EXPECT_THAT(error, ::testing::Not(HasSubstr("frame #")));
+}
+
+TEST(TorchNet, PredictionsOfSeveralOutputsThatCannotBeAreAnError) {
+  class Odd : public TwoTasks {
+   public:
+    explicit Odd(std::function<torch::Tensor(torch::Tensor)> spoil) : spoil_(std::move(spoil)) {}
+    Output Forward(const Input& in) const override {
+      Output out = TwoTasks::Forward(in);
+      out.predictions = spoil_(out.predictions);
+      return out;
+    }
+
+   private:
+    const std::function<torch::Tensor(torch::Tensor)> spoil_;
+  };
+  const std::pair<std::function<torch::Tensor(torch::Tensor)>, std::string> cases[] = {
+      {[](const torch::Tensor& p) { return p.select(1, 0); },
+       "its prediction has the shape [4]; it must have the shape [samples, 2], a column for each output"},
+      {[](const torch::Tensor& p) { return p.t(); }, "its prediction has the shape [2, 4]; it must have the shape"},
+      {[](const torch::Tensor&) { return torch::Tensor(); }, "its prediction 'click' is not set"},
+      {[](const torch::Tensor& p) { return p.to(torch::kFloat64); }, "its prediction 'click' has the type float64"},
+      {[](const torch::Tensor& p) { return p.slice(0, 0, 2); }, "its prediction 'click' has the shape [2]"},
+      {[](const torch::Tensor& p) { return p.to_sparse(); }, "its prediction is a tensor of Sparse"},
+  };
+  const StepMemory memory;
+  const std::vector<float> labels(8);
+  for (const auto& [spoil, found] : cases) {
+    const Odd odd(spoil);
+    auto net = train::CheckedNet::Make(TorchNets(odd));
+    train::NetInput in = memory.In(StepKind::kInfer);
+    in.labels = {};
+    EXPECT_THAT(std::string(net->Predict(in).status().message()), HasSubstr(found));
+    in.labels = TensorView::Matrix(labels.data(), 4, 2);
+    EXPECT_THAT(std::string(net->Forward(in).status().message()), HasSubstr(found));
+  }
 }
 
 // Outputs and gradients may come in any layout.

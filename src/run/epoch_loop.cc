@@ -17,6 +17,7 @@ EpochLoop::EpochLoop(const EpochLoopParts& parts, const EpochLoopOptions& option
       returns_(parts.session.returns()),
       validation_(team_,
                   {.trainer = parts.trainer,
+                   .spec = parts.spec,
                    .dataset = parts.validation,
                    .root = parts.root,
                    .reporter = parts.reporter,
@@ -66,7 +67,7 @@ absl::StatusOr<RunEnd> EpochLoop::RunEpochs() {
 
 absl::StatusOr<train::PassEnd> EpochLoop::RunPass() {
   const Session& session = parts_.session;
-  meter_ = std::make_unique<train::PassMeter>(epoch());
+  meter_ = std::make_unique<train::PassMeter>(epoch(), parts_.spec);
   if (!restored_meter_.empty()) RETURN_IF_ERROR(meter_->Restore(restored_meter_));
   restored_meter_.clear();
   parts_.observer.BeginPass(epoch());

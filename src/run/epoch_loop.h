@@ -25,6 +25,7 @@
 #include "run/session.h"
 #include "run/stop_control.h"
 #include "run/validation.h"
+#include "train/net_spec.h"
 #include "train/pass_meter.h"
 #include "train/report.h"
 #include "train/trainer.h"
@@ -45,6 +46,7 @@ struct EpochLoopParts {
   Session& session;  // begun
   StopControl& stop;
   train::Trainer& trainer;
+  const train::NetSpec& spec;  // of the net that it trains
   data::Dataset& dataset;
   data::Dataset* validation = nullptr;   // the first worker's; null: nothing is validated
   checkpoint::SaveRoot* root = nullptr;  // the first worker's; null in the others

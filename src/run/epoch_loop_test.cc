@@ -27,7 +27,7 @@ struct Watcher : RunObserver {
   void BeginPass(uint64_t) override { ++begun; }
   void AfterStep(const train::PassObserver::Step&, train::PassMeter&) override { ++steps; }
   void EndPass() override {}
-  void EpochTrained(train::EpochReport report) override { samples.push_back(report.metrics.samples); }
+  void EpochTrained(train::EpochReport report) override { samples.push_back(report.samples); }
   absl::Status OnBadLoss(uint64_t epoch, const data::Batch& batch, const absl::Status&) override {
     return absl::AbortedError(absl::StrCat("epoch ", epoch, ", batch ", batch.index, " is bad"));
   }
@@ -36,6 +36,12 @@ struct Watcher : RunObserver {
   int begun = 0;
   uint64_t steps = 0, signal_after = UINT64_MAX;
   std::vector<uint64_t> samples;  // of each epoch
+};
+
+// The same with an output that has no AUC.
+class Regression : public LogisticNet {
+ public:
+  Regression() { spec_.outputs = {{.name = "share", .metric = train::Metric::kRegression}}; }
 };
 
 // A process that trains alone: tables of its own, saves under `root`.
@@ -51,10 +57,11 @@ struct Process {
     RETURN_IF_ERROR(session.Begin({start.epoch, start.first_step, start.position}));
     Numbers data(batches, bad);
     StopControl stop(team, {.signal = [this] { return watcher.Signal(); }});
-    train::Trainer trainer(train::testing::NetsOf<LogisticNet>(), *tables.local, tables.options);
+    train::Trainer trainer(nets, *tables.local, tables.options);
     EpochLoop loop({.session = session,
                     .stop = stop,
                     .trainer = trainer,
+                    .spec = spec,
                     .dataset = data,
                     .validation = validation,
                     .root = root.get(),
@@ -80,6 +87,8 @@ struct Process {
   Session session;
   Watcher watcher;
   data::Dataset* validation = nullptr;
+  train::NetMaker nets = train::testing::NetsOf<LogisticNet>();
+  train::NetSpec spec = LogisticNet().spec();
 };
 
 checkpoint::RunPhase PhaseOf(const std::string& root) { return checkpoint::ReadRunRecord(root).value().phase; }
@@ -120,6 +129,41 @@ TEST(EpochLoop, ARunThatIsStoppedAndResumedLearnsTheSame) {
     EXPECT_EQ(resumed.watcher.samples.back(), 40u) << "what the stopped run had counted is in the report";
     EXPECT_EQ(resumed.Rows(), whole.Rows()) << "stopped after " << steps;
   }
+}
+
+TEST(EpochLoop, AStoppedRunGoesOnCountingOutputsOfEveryKind) {
+  const base::TestFolder folder;
+  const auto run = [&](Process& process) {
+    process.nets = train::testing::NetsOf<Regression>();
+    process.spec = Regression().spec();
+    return process.Run({.epochs = 1}).status();
+  };
+  {
+    Process stopped(folder / "saves");
+    stopped.watcher.signal_after = 4;
+    ASSERT_EQ(run(stopped), absl::OkStatus());
+  }
+  Process resumed(folder / "saves", checkpoint::OpenMode::kResume);
+  ASSERT_EQ(run(resumed), absl::OkStatus());
+  EXPECT_EQ(resumed.watcher.steps, 6u);
+  EXPECT_EQ(resumed.watcher.samples.back(), 40u);
+}
+
+TEST(EpochLoop, WithoutAnAucTheBestEpochHasTheLeastLoss) {
+  const auto best_of = [](bool regression) {
+    const base::TestFolder folder;
+    Numbers validation(2);
+    Process process(folder / "saves");
+    process.validation = &validation;
+    if (regression) {
+      process.nets = train::testing::NetsOf<Regression>();
+      process.spec = Regression().spec();
+    }
+    EXPECT_EQ(process.Run({.epochs = 6}).status(), absl::OkStatus());
+    return checkpoint::ReadBest(folder / "saves").value();
+  };
+  EXPECT_EQ(best_of(true), "5") << "the loss falls until the last epoch";
+  EXPECT_NE(best_of(false), "5") << "and the AUC does not rise that long";
 }
 
 TEST(EpochLoop, CheckpointsWithinAnEpochAreResumedFrom) {

@@ -11,11 +11,11 @@ absl::Status MergeMeters(const std::map<int, Bytes>& meters, std::optional<int> 
 absl::StatusOr<train::EpochReport> TeamReport(const char* what, const std::map<int, Bytes>& meters,
                                               const train::PassMeter& mine) {
   const train::EpochReport here = mine.Epoch(what);
-  train::PassMeter all(here.epoch);
+  train::PassMeter all = train::PassMeter::Empty(mine);
   RETURN_IF_ERROR(MergeMeters(meters, std::nullopt, all));
   train::EpochReport report = all.Epoch(what);
   report.seconds = here.seconds;
-  report.samples_per_second = here.seconds > 0 ? static_cast<double>(report.metrics.samples) / here.seconds : 0;
+  report.samples_per_second = here.seconds > 0 ? static_cast<double>(report.samples) / here.seconds : 0;
   return report;
 }
 

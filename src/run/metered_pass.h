@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "train/net_spec.h"
 #include "train/pass_meter.h"
 #include "train/trainer.h"
 
@@ -13,7 +14,9 @@ namespace regatta::run {
 
 class MeteredPass : public train::PassObserver {
  public:
-  MeteredPass(uint64_t epoch, std::function<bool()> stop) : meter_(epoch), stop_(std::move(stop)) {}
+  // `spec` is of the net that runs.
+  MeteredPass(uint64_t epoch, const train::NetSpec& spec, std::function<bool()> stop)
+      : meter_(epoch, spec), stop_(std::move(stop)) {}
 
   StepAction AfterStep(const Step& step) override {
     meter_.Add(step);

@@ -21,13 +21,13 @@ absl::StatusOr<Validation::After> Validation::Validate(const Round<ValidatedMess
 }
 
 absl::StatusOr<Validation::After> Validation::ValidateHere(uint64_t epoch) {
-  MeteredPass pass(epoch, [this] { return parts_.signal() != 0; });
+  MeteredPass pass(epoch, parts_.spec, [this] { return parts_.signal() != 0; });
   const auto end = parts_.trainer.RunPass(*parts_.dataset, base::StepKind::kInfer, {.pass = epoch}, 0, pass);
   if (!end.ok()) return base::Annotate(end.status(), absl::StrCat("validating epoch ", epoch));
   if (!end->complete) return ValidatedMessage::STOPPED;
   const train::EpochReport report = pass.meter().Epoch("validation of epoch");
   parts_.reporter.Epoch(report);
-  const double score = report.metrics.auc.value_or(-report.loss);
+  const double score = report.auc().value_or(-report.loss);
   if (!best_.has_value() || score > best_->score) best_ = BestEpoch{epoch, score};
   RETURN_IF_ERROR(parts_.root->MarkBest(best_->epoch));
   const uint64_t since = epoch - best_->epoch;

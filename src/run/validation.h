@@ -1,5 +1,6 @@
 // The validation of a run's epochs: which one is the best, and whether training goes on. The first worker validates;
-// all of them agree on what follows.
+// all of them agree on what follows. The best has the highest AUC of the net's first output; if that output is no
+// binary one, or a class is missing, the least loss.
 //
 // An epoch is saved before it is validated, so its save holds the best of the epochs before it. A run that resumes
 // after such a save validates the epoch again, and goes on as if it had not been stopped. A process that replaces the
@@ -17,6 +18,7 @@
 #include "run/best_epoch.h"
 #include "run/rounds.h"
 #include "run/team.h"
+#include "train/net_spec.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
@@ -24,6 +26,7 @@ namespace regatta::run {
 
 struct ValidationParts {
   train::Trainer& trainer;
+  const train::NetSpec& spec;            // of the net that it trains
   data::Dataset* dataset = nullptr;      // null: nothing is validated; always so but in the first worker
   checkpoint::SaveRoot* root = nullptr;  // where the best epoch is marked; not null if `dataset` is not
   train::Reporter& reporter;

@@ -175,7 +175,8 @@ const KeySpec kKeys[] = {
     Bool("dataset_debug", &O::dataset_debug, "print how long each stage of reading takes"),
     // Loop.
     Int("epochs", &O::epochs, 1, 1e6, "passes over the data, in total (a resumed run counts those done)"),
-    Int("early_stop", &O::early_stop, 0, 1e6, "stop after so many epochs without a better validation AUC; 0 = never"),
+    Int("early_stop", &O::early_stop, 0, 1e6,
+        "stop after so many epochs without a better validation (AUC; of a regression the loss); 0 = never"),
     Bytes("max_memory", &O::max_memory, 0, "stop with an error before the process needs more, such as 8G", "no limit"),
     Double("max_minutes", &O::max_minutes, 0, 1e7, "save and stop before so many minutes; 0 = no limit"),
     Choice<&O::nan_policy>(

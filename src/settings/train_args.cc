@@ -30,7 +30,9 @@ constexpr VerbText kVerbs[] = {
     {Verb::kInfer, "infer", "Measure saved epochs on runner.test_data_dir.",
      "Examples:\n"
      "  regatta infer -m models/rank/dnn/config.yaml\n"
-     "  regatta infer -m config.yaml -o runner.infer_start_epoch=2 -o runner.infer_end_epoch=3 --predictions p.txt"},
+     "  regatta infer -m config.yaml -o runner.infer_start_epoch=2 -o runner.infer_end_epoch=3 --predictions p.txt\n"
+     "  regatta infer -m config.yaml -o runner.test_data_dir=new --predictions p.txt --no_labels   score data without "
+     "labels"},
     {Verb::kConfig, "config", "Print the effective configuration and where each value comes from.",
      "Examples:\n"
      "  regatta config -m models/rank/dnn/config.yaml\n"
@@ -70,7 +72,11 @@ void AddOptions(CLI::App& app, Verb verb, TrainArgs& args, std::string& is_cloud
   app.add_option("--trace", args.trace, "write a trace for chrome://tracing or Perfetto")->type_name("FILE");
   app.add_flag("--dry-run", args.dry_run, "show the configuration, the first batch and the tables; train nothing");
   if (verb == Verb::kInfer) {
-    app.add_option("--predictions", args.predictions, "write a prediction a line")->type_name("FILE");
+    CLI::Option* predictions =
+        app.add_option("--predictions", args.predictions, "write a line for each sample: predictions, then labels")
+            ->type_name("FILE");
+    app.add_flag("--no_labels", args.no_labels, "the data needs no labels: predictions and speed, no metrics")
+        ->needs(predictions);
     return;
   }
   app.add_flag("--insecure", args.insecure,

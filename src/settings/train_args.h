@@ -28,6 +28,7 @@ struct TrainArgs {
   std::optional<int> metrics_port;  // 0 = any free one; absent = none
   std::string trace;                // "" = none
   std::string predictions;          // "" = none
+  bool no_labels = false;           // infer: the data has no labels, predictions alone are wanted
   std::string help;                 // not empty: the user asked for help; print this and end well
 };
 

@@ -32,12 +32,26 @@ absl::Status CheckFloats(const TensorView& view, const What& what) {
   return absl::OkStatus();
 }
 
-absl::Status CheckOnePerSample(const char* what, const TensorView& view, int64_t samples) {
+// `what` is as in CheckFloats.
+template <typename What>
+absl::Status CheckOnePerSample(const What& what, const TensorView& view, int64_t samples) {
   if (view.empty() || view.dims != 1 || view.shape[0] != samples)
     return absl::InvalidArgumentError(
-        absl::StrCat("its ", what, view.empty() ? " is not set" : absl::StrCat(" has the shape ", view.ShapeText()),
+        absl::StrCat(what(), view.empty() ? " is not set" : absl::StrCat(" has the shape ", view.ShapeText()),
                      "; it must have the shape [", samples, "], one value for each sample"));
-  return CheckFloats(view, [what] { return absl::StrCat("its ", what); });
+  return CheckFloats(view, what);
+}
+
+absl::Status CheckPredictions(const NetSpec& spec, Predictions predictions, int64_t samples) {
+  if (predictions.size() != spec.outputs.size())
+    return absl::InvalidArgumentError(absl::StrCat("it gives predictions of ", predictions.size(),
+                                                   " outputs, and it declares ", spec.outputs.size()));
+  const bool one = predictions.size() == 1;
+  for (size_t i = 0; i < predictions.size(); ++i)
+    RETURN_IF_ERROR(CheckOnePerSample(
+        [&] { return one ? "its prediction" : absl::StrCat("its prediction '", spec.outputs[i].name, "'"); },
+        predictions[i], samples));
+  return absl::OkStatus();
 }
 
 absl::Status CheckGradients(const char* what, std::span<const TensorView> grads, std::span<const TensorView> of) {
@@ -71,10 +85,16 @@ absl::StatusOr<CheckedNet> CheckedNet::Make(const NetMaker& maker) {
 absl::StatusOr<NetOutput> CheckedNet::Forward(const NetInput& in) {
   const auto out = Caught([&] { return net_->Forward(in); });
   if (!out.ok()) return Named(spec(), out.status());
-  const int64_t samples = in.labels.shape[0];
-  RETURN_IF_ERROR(Named(spec(), CheckOnePerSample("loss", out->loss, samples)));
-  RETURN_IF_ERROR(Named(spec(), CheckOnePerSample("prediction", out->predictions, samples)));
+  RETURN_IF_ERROR(Named(spec(), CheckOnePerSample([] { return "its loss"; }, out->loss, in.samples())));
+  RETURN_IF_ERROR(Named(spec(), CheckPredictions(spec(), out->predictions, in.samples())));
   return *out;
+}
+
+absl::StatusOr<Predictions> CheckedNet::Predict(const NetInput& in) {
+  const auto predictions = Caught([&] { return net_->Predict(in); });
+  if (!predictions.ok()) return Named(spec(), predictions.status());
+  RETURN_IF_ERROR(Named(spec(), CheckPredictions(spec(), *predictions, in.samples())));
+  return *predictions;
 }
 
 absl::StatusOr<NetGrads> CheckedNet::Backward(const NetInput& in, const TensorView& weights) {

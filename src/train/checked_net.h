@@ -1,6 +1,6 @@
 // A net whose answers can be used without a look at them. A net is a user's code: an output of another shape would be
-// read past its end, and an exception would end the process. Thread-safety: as Net. Invariant: what Forward and
-// Backward return has the declared shapes; nothing that the net throws gets out.
+// read past its end, and an exception would end the process. Thread-safety: as Net. Invariant: what Forward, Predict
+// and Backward return has the declared shapes; nothing that the net throws gets out.
 #pragma once
 
 #include <memory>
@@ -19,6 +19,7 @@ class CheckedNet {
   const NetSpec& spec() const { return net_->spec(); }
   // INVALID_ARGUMENT names the output that is wrong, INTERNAL what the net threw. Both begin with the net's name.
   absl::StatusOr<NetOutput> Forward(const NetInput& in);
+  absl::StatusOr<Predictions> Predict(const NetInput& in);
   // `in` is what the last Forward was given.
   absl::StatusOr<NetGrads> Backward(const NetInput& in, const base::TensorView& weights);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "base/tensor_view.h"
 
@@ -50,7 +51,53 @@ absl::Status CheckParameter(const ParameterSpec& parameter) {
   return absl::OkStatus();
 }
 
+bool IsOutputName(const std::string& name) {
+  constexpr size_t kLongest = 64;
+  return !name.empty() && name.size() <= kLongest && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.';
+  });
+}
+
+absl::Status CheckOutputs(const NetSpec& spec) {
+  const std::vector<std::string>& labels = spec.schema.labels;
+  std::set<std::string> label_names, names;
+  if (labels.empty()) return Fault("no label slot");
+  for (const std::string& label : labels)
+    if (!label_names.insert(label).second) return Fault("the label '", label, "' twice");
+  if (spec.outputs.empty()) return Fault("no output; a net has at least one prediction for a sample");
+  for (const OutputSpec& output : spec.outputs) {
+    if (!IsOutputName(output.name))
+      return Fault("an output with the name '", output.name, "'; a name has 1 to 64 letters, digits, '_', '-' and '.'");
+    if (!names.insert(output.name).second) return Fault("two outputs with the name '", output.name, "'");
+    if (!output.label.empty() && !label_names.contains(output.label))
+      return Fault("the output '", output.name, "' of the label '", output.label, "'; the labels are ",
+                   absl::StrJoin(labels, ", "));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+int NetSpec::LabelOf(const OutputSpec& output) const {
+  const std::vector<std::string>& labels = schema.labels;
+  return output.label.empty()
+             ? 0
+             : static_cast<int>(std::find(labels.begin(), labels.end(), output.label) - labels.begin());
+}
+
+data::Schema NetSpec::DataSchema() const {
+  data::Schema read = schema;
+  const auto is_label = [&](const std::string& label, Metric metric) {
+    return std::any_of(outputs.begin(), outputs.end(), [&](const OutputSpec& output) {
+      return output.metric == metric && schema.labels[static_cast<size_t>(LabelOf(output))] == label;
+    });
+  };
+  read.real_labels.clear();
+  for (const std::string& label : schema.labels)
+    if (!is_label(label, Metric::kBinary) && (is_label(label, Metric::kRegression) || schema.IsReal(label)))
+      read.real_labels.push_back(label);
+  return read;
+}
 
 std::vector<int> NetSpec::SlotsOf(int lookup) const {
   const std::vector<std::string>& all = schema.sparse_slots;
@@ -76,7 +123,7 @@ absl::Status CheckNetSpec(const NetSpec& spec) {
         RETURN_IF_ERROR(CheckShared(spec.lookups[j], spec.lookups[i]));
   }
   for (const ParameterSpec& parameter : spec.dense) RETURN_IF_ERROR(CheckParameter(parameter));
-  return absl::OkStatus();
+  return CheckOutputs(spec);
 }
 
 }  // namespace regatta::train

@@ -13,6 +13,16 @@
 
 namespace regatta::train {
 
+// What a net's output is, and so what is measured of it. kBinary: the probability of a label from 0 to 1; AUC, log loss
+// and more. kRegression: an estimate of a label that may be any finite number; MSE, MAE and RMSE.
+enum class Metric : uint8_t { kBinary, kRegression };
+
+struct OutputSpec {
+  std::string name = "prediction";  // letters, digits, '_', '-' and '.'; reports of several outputs use it
+  Metric metric = Metric::kBinary;
+  std::string label = {};  // the name in Schema::labels of what it is measured against; empty = the first
+};
+
 // Initial values: uniform in [a, b], normal with mean a and deviation b, or constant a.
 struct Init {
   enum class Kind : uint8_t { kConstant, kUniform, kNormal };
@@ -60,6 +70,7 @@ struct NetSpec {
   data::Schema schema;
   std::vector<LookupSpec> lookups;
   std::vector<ParameterSpec> dense;
+  std::vector<OutputSpec> outputs = {OutputSpec{}};  // in the order of the predictions
 
   // Both return the index by which Forward finds it.
   int AddEmbedding(LookupSpec lookup) {
@@ -76,6 +87,11 @@ struct NetSpec {
   int64_t width(int lookup) const;
   // A lookup's slots as places in Schema::sparse_slots.
   std::vector<int> SlotsOf(int lookup) const;
+  // The label of an output as a place in Schema::labels.
+  int LabelOf(const OutputSpec& output) const;
+  // The schema as data is read by it: a label that a regression output and no binary one is measured against may be
+  // any finite number. A label without an output is as the schema says.
+  data::Schema DataSchema() const;
 };
 
 // INVALID_ARGUMENT says what the net declares ("it declares …") that cannot be.

@@ -5,17 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "train/output_text.h"
 
 namespace regatta::train {
 namespace {
 
 using nlohmann::json;
-
-std::string AucText(const std::optional<double>& auc) {
-  return auc.has_value() ? absl::StrFormat("%.6f", *auc) : "undefined (one class only)";
-}
-
-json OrNull(const std::optional<double>& value) { return value.has_value() ? json(*value) : json(nullptr); }
 
 void PrintLine(const std::string& line) {
   std::fputs((line + "\n").c_str(), stdout);
@@ -26,29 +21,6 @@ std::string Duration(double seconds) {
   const auto total = static_cast<int64_t>(std::llround(seconds));
   if (total >= 3600) return absl::StrFormat("%d:%02d:%02d", total / 3600, total / 60 % 60, total % 60);
   return absl::StrFormat("%d:%02d", total / 60, total % 60);
-}
-
-json MetricsJson(const metrics::BinaryReport& m) {
-  json out = {{"auc", OrNull(m.auc)},   {"logloss", m.logloss},           {"mae", m.mae},
-              {"rmse", m.rmse},         {"actual_ctr", m.actual_ctr},     {"predicted_ctr", m.predicted_ctr},
-              {"copc", OrNull(m.copc)}, {"bucket_error", m.bucket_error}, {"samples", m.samples}};
-  if (m.by_user.has_value()) {
-    out["gauc"] = m.by_user->wuauc;
-    out["uauc"] = m.by_user->uauc;
-    out["users"] = m.by_user->users;
-  }
-  return out;
-}
-
-std::string MetricsText(const metrics::BinaryReport& m) {
-  std::string text = absl::StrFormat(
-      ", logloss: %.6f, mae: %.6f, rmse: %.6f, actual_ctr: %.6f, predicted_ctr: %.6f, copc: %s, bucket_error: %.6f",
-      m.logloss, m.mae, m.rmse, m.actual_ctr, m.predicted_ctr,
-      m.copc.has_value() ? absl::StrFormat("%.6f", *m.copc) : "undefined", m.bucket_error);
-  if (m.by_user.has_value())
-    absl::StrAppendFormat(&text, ", gauc: %.6f, uauc: %.6f, users: %d", m.by_user->wuauc, m.by_user->uauc,
-                          m.by_user->users);
-  return text;
 }
 
 std::string ClusterText(const ClusterReport& c) {
@@ -76,22 +48,22 @@ void Reporter::Interval(const IntervalReport& r) {
     json out = {{"report", "interval"},
                 {"epoch", r.epoch},
                 {"batch_id", r.batches},
-                {"loss", r.loss},
                 {"avg_reader_cost", r.reader_seconds},
                 {"avg_batch_cost", r.batch_seconds},
                 {"avg_samples", r.samples},
                 {"ips", r.samples_per_second}};
-    if (auc_ == ReportAuc::kYes) out["auc"] = OrNull(r.auc);
+    if (!r.outputs.empty()) out["loss"] = r.loss;
+    PutMainFigures(r.outputs, auc_, out);
     if (r.cluster.has_value()) out["cluster"] = ClusterJson(*r.cluster);
     PrintLine(out.dump());
     return;
   }
-  const std::string auc = auc_ == ReportAuc::kYes ? absl::StrCat("auc: ", AucText(r.auc), ", ") : "";
-  PrintLine(
-      absl::StrFormat("epoch: %d, batch_id: %d, %sloss: %.6f, avg_reader_cost: %.5f sec, avg_batch_cost: %.5f "
-                      "sec, avg_samples: %.1f, ips: %.1f ins/s%s",
-                      r.epoch, r.batches, auc, r.loss, r.reader_seconds, r.batch_seconds, r.samples,
-                      r.samples_per_second, r.cluster.has_value() ? ClusterText(*r.cluster) : ""));
+  const std::string loss = r.outputs.empty() ? "" : absl::StrFormat("loss: %.6f, ", r.loss);
+  PrintLine(absl::StrFormat(
+      "epoch: %d, batch_id: %d, %s%savg_reader_cost: %.5f sec, avg_batch_cost: %.5f sec, avg_samples: %.1f, ips: %.1f "
+      "ins/s%s",
+      r.epoch, r.batches, MainFigures(r.outputs, auc_), loss, r.reader_seconds, r.batch_seconds, r.samples,
+      r.samples_per_second, r.cluster.has_value() ? ClusterText(*r.cluster) : ""));
 }
 
 void Reporter::Live(const IntervalReport& r, const data::Progress& progress) {
@@ -106,11 +78,12 @@ void Reporter::Live(const IntervalReport& r, const data::Progress& progress) {
                            : static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total);
   const double elapsed = std::chrono::duration<double>(now - live_since_).count();
   const std::string eta = share > 0.01 ? Duration(elapsed / share * (1 - share)) : "?";
-  const std::string auc = auc_ == ReportAuc::kYes && r.auc.has_value() ? absl::StrFormat("auc %.4f  ", *r.auc) : "";
+  const std::string figures = LiveFigures(r.outputs, auc_);
+  const std::string loss = r.outputs.empty() ? "" : absl::StrFormat("loss %.4f  ", r.loss);
   const std::string all =
       r.cluster.has_value() ? absl::StrFormat(" of %.0f", r.cluster->samples_per_second) : std::string();
-  std::printf("\r\033[Kepoch %lu  %5.1f%%  %s%.0f%s ins/s  loss %.4f  ETA %s", static_cast<unsigned long>(r.epoch),
-              100 * share, auc.c_str(), r.samples_per_second, all.c_str(), r.loss, eta.c_str());
+  std::printf("\r\033[Kepoch %lu  %5.1f%%  %s%.0f%s ins/s  %sETA %s", static_cast<unsigned long>(r.epoch), 100 * share,
+              figures.c_str(), r.samples_per_second, all.c_str(), loss.c_str(), eta.c_str());
   std::fflush(stdout);
 }
 
@@ -123,20 +96,21 @@ void Reporter::ClearLive() {
 void Reporter::Epoch(const EpochReport& r) {
   ClearLive();
   if (style_ == ReportStyle::kJson) {
-    json out = MetricsJson(r.metrics);
-    out.update({{"report", r.what},
+    json out = {{"report", r.what},
                 {"epoch", r.epoch},
                 {"seconds", r.seconds},
-                {"loss", r.loss},
+                {"samples", r.samples},
                 {"ips", r.samples_per_second},
-                {"bad_lines", r.bad_lines}});
+                {"bad_lines", r.bad_lines}};
+    if (!r.outputs.empty()) out["loss"] = r.loss;
+    PutAllFigures(r.outputs, out);
     PrintLine(out.dump());
     return;
   }
-  const std::string auc = auc_ == ReportAuc::kYes ? absl::StrCat("auc: ", AucText(r.metrics.auc), ", ") : "";
-  std::string line = absl::StrFormat("%s: %d done, %sloss: %.6f", r.what, r.epoch, auc, r.loss);
-  if (r.all_metrics) line += MetricsText(r.metrics);
-  absl::StrAppendFormat(&line, ", epoch time: %.2f s, samples: %d, ips: %.1f ins/s", r.seconds, r.metrics.samples,
+  std::string line = absl::StrFormat("%s: %d done", r.what, r.epoch);
+  if (!r.outputs.empty()) absl::StrAppendFormat(&line, ", %sloss: %.6f", MainFigures(r.outputs, auc_), r.loss);
+  if (r.all_metrics) line += OtherFigures(r.outputs);
+  absl::StrAppendFormat(&line, ", epoch time: %.2f s, samples: %d, ips: %.1f ins/s", r.seconds, r.samples,
                         r.samples_per_second);
   if (r.bad_lines > 0) absl::StrAppendFormat(&line, ", bad lines: %d", r.bad_lines);
   PrintLine(line);

@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/dataset.h"
-#include "metrics/binary_metrics.h"
+#include "train/output_report.h"
 
 namespace regatta::train {
 
@@ -17,8 +18,6 @@ enum class ReportStyle : uint8_t {
   kTerminal,  // one live line, and PaddleRec's line at the end of an epoch
   kJson,      // one object a report
 };
-
-enum class ReportAuc : uint8_t { kNo, kYes };
 
 // The whole job, as its workers' heartbeats of the last seconds tell it.
 struct ClusterReport {
@@ -39,7 +38,9 @@ struct ClusterReport {
 struct IntervalReport {
   uint64_t epoch = 0;
   uint64_t batches = 0;  // done in this epoch
-  std::optional<double> auc;
+  // Of the epoch so far, in the order of NetSpec::outputs; of a binary output AUC and samples alone. None in a pass
+  // over data without labels, which has no loss either.
+  std::vector<OutputReport> outputs;
   double loss = 0;
   double reader_seconds = 0;  // a batch
   double batch_seconds = 0;
@@ -54,9 +55,16 @@ struct EpochReport {
   double seconds = 0;
   double loss = 0;
   double samples_per_second = 0;
-  metrics::BinaryReport metrics;
+  uint64_t samples = 0;
+  // In the order of NetSpec::outputs. None in a pass over data without labels, which has no loss either.
+  std::vector<OutputReport> outputs;
   uint64_t bad_lines = 0;
   bool all_metrics = false;
+
+  // Of the first output, which most nets have alone; nothing if it is no binary one or a class is missing.
+  std::optional<double> auc() const {
+    return outputs.empty() || outputs[0].binary() == nullptr ? std::nullopt : outputs[0].binary()->auc;
+  }
 };
 
 class Reporter {

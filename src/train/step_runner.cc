@@ -30,6 +30,7 @@ class StepRunner::Impl {
 
   absl::StatusOr<StepResult> Run(const PlannedBatch& planned, base::StepKind kind, uint64_t step) {
     const data::Batch& batch = *planned.batch;
+    RETURN_IF_ERROR(CheckLabels(batch, kind));
     stepper_.BeginStep(PlaceOf(batch, kind, step));
     RETURN_IF_ERROR(pull_.Run(planned));
     result_ = StepResult();
@@ -40,8 +41,8 @@ class StepRunner::Impl {
                       .offsets = pull_.offsets(),
                       .parameters = pull_.parameters(),
                       .features = TensorView::Matrix(batch.dense.data(), batch.size, batch.dense_dim),
-                      .labels = TensorView::Vector(batch.labels.data(), batch.size)};
-    RETURN_IF_ERROR(Forward(batch, in));
+                      .labels = LabelsOf(batch)};
+    RETURN_IF_ERROR(batch.label_dim == 0 ? Predict(batch, in) : Forward(batch, in));
     if (kind == base::StepKind::kInfer) return result_;
     ASSIGN_OR_RETURN(const NetGrads grads, Backward(batch, in));
     RETURN_IF_ERROR(push_.Run(planned, pull_, grads));
@@ -52,13 +53,38 @@ class StepRunner::Impl {
   }
 
  private:
+  // A data set may be a user's: labels of another number would be read past their end.
+  absl::Status CheckLabels(const data::Batch& batch, base::StepKind kind) const {
+    const size_t want = net_.spec().schema.labels.size(), have = static_cast<size_t>(batch.label_dim);
+    const bool may_lack = kind == base::StepKind::kInfer && have == 0;
+    if ((have == want || may_lack) && batch.labels.size() == static_cast<size_t>(batch.size) * have)
+      return absl::OkStatus();
+    return OfBatch(batch, absl::InvalidArgumentError(absl::StrCat("it has ", batch.labels.size(), " labels, ", have,
+                                                                  " for each of ", batch.size, " samples; the model ",
+                                                                  net_.spec().name, " reads ", want)));
+  }
+
+  static TensorView LabelsOf(const data::Batch& batch) {
+    if (batch.label_dim == 0) return {};
+    return batch.label_dim == 1 ? TensorView::Vector(batch.labels.data(), batch.size)
+                                : TensorView::Matrix(batch.labels.data(), batch.size, batch.label_dim);
+  }
+
+  absl::Status Predict(const data::Batch& batch, const NetInput& in) {
+    metrics::TraceSpan span(tracer_, "forward");
+    const auto predictions = net_.Predict(in);
+    if (!predictions.ok()) return OfBatch(batch, predictions.status());
+    result_.predictions = *predictions;
+    return CheckPredictions(batch);
+  }
+
   // DATA_LOSS if the loss is not finite.
   absl::Status Forward(const data::Batch& batch, const NetInput& in) {
     metrics::TraceSpan span(tracer_, "forward");
     const auto output = net_.Forward(in);
     if (!output.ok()) return OfBatch(batch, output.status());
     const std::span<const float> loss = output->loss.floats();
-    result_.predictions = output->predictions.floats();
+    result_.predictions = output->predictions;
     for (size_t i = 0; i < loss.size(); ++i) {
       const float weight = batch.weights.empty() ? 1 : batch.weights[i];
       result_.loss_sum += double{loss[i]} * weight;
@@ -66,11 +92,24 @@ class StepRunner::Impl {
     }
     if (!std::isfinite(result_.loss_sum))
       return absl::DataLossError(absl::StrCat("the loss of batch ", batch.index, " is ", result_.loss_sum));
-    for (size_t i = 0; i < result_.predictions.size(); ++i)
-      if (const float p = result_.predictions[i]; !(p >= 0 && p <= 1))
-        return OfBatch(batch, absl::InvalidArgumentError(absl::StrCat("the model ", net_.spec().name,
-                                                                      ": its prediction for sample ", i, " is ", p,
-                                                                      "; it must be a probability from 0 to 1")));
+    return CheckPredictions(batch);
+  }
+
+  // Probabilities from 0 to 1, estimates that are finite.
+  absl::Status CheckPredictions(const data::Batch& batch) const {
+    const std::vector<OutputSpec>& outputs = net_.spec().outputs;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const bool binary = outputs[k].metric == Metric::kBinary;
+      const std::span<const float> values = result_.predictions[k].floats();
+      for (size_t i = 0; i < values.size(); ++i) {
+        const float p = values[i];
+        if (binary ? p >= 0 && p <= 1 : std::isfinite(p)) continue;
+        return OfBatch(batch, absl::InvalidArgumentError(absl::StrCat(
+                                  "the model ", net_.spec().name, ": its prediction ",
+                                  outputs.size() == 1 ? "" : absl::StrCat("'", outputs[k].name, "' "), "for sample ", i,
+                                  " is ", p, "; it must be ", binary ? "a probability from 0 to 1" : "finite")));
+      }
+    }
     return absl::OkStatus();
   }
 

@@ -11,6 +11,7 @@
 #include "metrics/trace.h"
 #include "train/checked_net.h"
 #include "train/lookup_layout.h"
+#include "train/net.h"
 #include "train/plan_queue.h"
 
 namespace regatta::train {
@@ -24,9 +25,9 @@ struct StepOptions {
 // What came of a step; the spans live until the thread's next step.
 struct StepResult {
   const data::Batch* batch = nullptr;
-  std::span<const float> predictions;
-  double loss_sum = 0;        // over the samples, each times its weight
-  double weight_sum = 0;      // samples, or the sum of their weights
+  Predictions predictions;    // of each output
+  double loss_sum = 0;        // over the samples, each times its weight; 0 if labels were not read
+  double weight_sum = 0;      // samples, or the sum of their weights; the same
   uint64_t bad_rows = 0;      // gradients of rows with NaN or Inf
   bool bad_dense = false;     // the dense gradient has NaN or Inf
   double pull_seconds = 0;    // in the communicator: waiting for rows
@@ -44,6 +45,7 @@ class StepRunner {
   absl::Status Prefetch(const PlannedBatch& planned, base::StepKind kind, uint64_t step);
   // A loss that is not finite is DATA_LOSS: nothing of the step is committed.
   absl::StatusOr<StepResult> Train(const PlannedBatch& planned, uint64_t step);
+  // Of a batch without labels the predictions alone.
   absl::StatusOr<StepResult> Infer(const PlannedBatch& planned, uint64_t step);
 
  private:

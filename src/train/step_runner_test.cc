@@ -8,6 +8,7 @@
 
 #include "train/testing/embedded_job.h"
 #include "train/testing/logistic_net.h"
+#include "train/testing/two_task_net.h"
 
 namespace regatta::train {
 namespace {
@@ -16,6 +17,7 @@ using testing::Embedded;
 using testing::LogisticNet;
 using testing::NetsOf;
 using testing::SpoiltNet;
+using testing::TwoTaskNet;
 
 // A batch of 3 samples and 2 slots; sample 1 has two ids in its first slot, sample 2 none in its second.
 PlannedBatch MakeBatch(std::vector<float> weights) {
@@ -85,6 +87,94 @@ TEST(StepRunner, StepsEqualTheFormula) {
     EXPECT_NEAR(setup.client->LiveDense()[0], reference.bias, 1e-5);
     EXPECT_GT(std::abs(reference.bias), 1e-4);
   }
+}
+
+// The two tasks by their definition, in doubles: w ← w − rate · (mean gradient).
+struct TwoTaskReference {
+  std::map<base::Key, double> rows;
+  double bias[2] = {0, 0};
+  std::vector<double> click, price;  // of the last step's samples, before it
+
+  double Step(const data::Batch& b, double rate) {
+    std::map<base::Key, double> grads;
+    double bias_grads[2] = {0, 0}, loss = 0;
+    click.clear(), price.clear();
+    for (size_t s = 0; s < static_cast<size_t>(b.size); ++s) {
+      const double weight = b.weights.empty() ? 1 : b.weights[s], y = b.labels[2 * s], cost = b.labels[2 * s + 1];
+      double sum = 0;
+      for (uint32_t p = b.offsets[2 * s]; p < b.offsets[2 * s + 2]; ++p) sum += rows[b.keys[p]];
+      click.push_back(1 / (1 + std::exp(-sum - bias[0])));
+      price.push_back(2 * sum + bias[1]);
+      const double slope = click.back() - y, error = price.back() - cost;
+      loss += weight * (-y * std::log(click.back()) - (1 - y) * std::log(1 - click.back()) + error * error / 2);
+      for (uint32_t p = b.offsets[2 * s]; p < b.offsets[2 * s + 2]; ++p)
+        grads[b.keys[p]] += weight * (slope + 2 * error) / b.size;
+      bias_grads[0] += weight * slope / b.size;
+      bias_grads[1] += weight * error / b.size;
+    }
+    for (const auto& [key, grad] : grads) rows[key] -= rate * grad;
+    for (int i = 0; i < 2; ++i) bias[i] -= rate * bias_grads[i];
+    return loss;
+  }
+};
+
+struct TwoTaskJob : Embedded {
+  TwoTaskJob() : Embedded(1, table::NanPolicy::kAbort, /*biases=*/2) {}
+};
+
+PlannedBatch MakeTwoTaskBatch(std::vector<float> weights) {
+  PlannedBatch planned = MakeBatch(std::move(weights));
+  planned.batch->label_dim = 2;
+  planned.batch->labels = {1, -0.5f, 0, 1.25f, 1, 0.75f};
+  return planned;
+}
+
+TEST(StepRunner, StepsOfTwoLabelsEqualTheFormula) {
+  for (const std::vector<float>& weights : {std::vector<float>{}, std::vector<float>{0.5f, 0.25f, 1}}) {
+    TwoTaskJob setup;
+    StepRunner runner(*CheckedNet::Make(NetsOf<TwoTaskNet>()), *setup.local, {});
+    TwoTaskReference reference;
+    const PlannedBatch planned = MakeTwoTaskBatch(weights);
+    for (uint64_t step = 0; step < 4; ++step) {
+      const double loss = reference.Step(*planned.batch, Embedded::kLearningRate);
+      const auto result = runner.Train(planned, step);
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_NEAR(result->loss_sum, loss, 1e-4);
+      ASSERT_EQ(result->predictions.size(), 2u);
+      for (size_t s = 0; s < 3; ++s) {
+        EXPECT_NEAR(result->predictions[0].floats()[s], reference.click[s], 1e-5);
+        EXPECT_NEAR(result->predictions[1].floats()[s], reference.price[s], 1e-4);
+      }
+    }
+    for (const auto& [key, value] : reference.rows) EXPECT_NEAR(setup.RowOf(key), value, 1e-4) << key;
+    for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(setup.client->LiveDense()[i], reference.bias[i], 1e-4);
+    EXPECT_GT(std::abs(reference.bias[0] - reference.bias[1]), 1e-3);
+  }
+}
+
+// Predictions without labels are those that the same samples get with them.
+TEST(StepRunner, WithoutLabelsThereArePredictionsAlone) {
+  TwoTaskJob setup;
+  StepRunner runner(*CheckedNet::Make(NetsOf<TwoTaskNet>()), *setup.local, {});
+  const PlannedBatch labelled = MakeTwoTaskBatch({});
+  ASSERT_TRUE(runner.Train(labelled, 0).ok());
+  PlannedBatch unlabelled = MakeTwoTaskBatch({});
+  unlabelled.batch->labels.clear();
+  unlabelled.batch->label_dim = 0;
+  std::vector<float> want;
+  const auto infer = runner.Infer(labelled, 1);
+  ASSERT_TRUE(infer.ok()) << infer.status();
+  for (const base::TensorView& output : infer->predictions)
+    want.insert(want.end(), output.floats().begin(), output.floats().end());
+  const auto result = runner.Infer(unlabelled, 1);
+  ASSERT_TRUE(result.ok()) << result.status();
+  std::vector<float> got;
+  for (const base::TensorView& output : result->predictions)
+    got.insert(got.end(), output.floats().begin(), output.floats().end());
+  EXPECT_EQ(got, want);
+  EXPECT_EQ(result->loss_sum, 0);
+  EXPECT_EQ(result->weight_sum, 0);
+  EXPECT_FALSE(runner.Train(unlabelled, 2).ok()) << "there is nothing to learn from";
 }
 
 TEST(StepRunner, AnInputThatTheLossDoesNotDependOnStaysAsItIs) {

@@ -65,7 +65,7 @@ class Trainer {
   Trainer(NetMaker nets, comm::Communicator& communicator, const TrainerOptions& options);
 
   // Trains on (or infers) every batch of the pass that `done` does not contain; `first_step` is the step number of the
-  // pass's batch 0.
+  // pass's batch 0. In inference batches may lack labels: their samples are predicted, without a loss.
   absl::StatusOr<PassEnd> RunPass(data::Dataset& dataset, base::StepKind kind, const base::DataPosition& done,
                                   uint64_t first_step, PassObserver& observer);
 

@@ -7,6 +7,20 @@
 #include "data/slot_key.h"
 
 namespace regatta::worker {
+namespace {
+
+// "click:1 price:2.5"
+void AppendLabels(const data::Batch& batch, const data::Schema& schema, int sample, std::string& text) {
+  for (int i = 0; i < batch.label_dim; ++i) {
+    const std::string& name = schema.labels[static_cast<size_t>(i)];
+    const float label =
+        batch.labels[static_cast<size_t>(sample) * static_cast<size_t>(batch.label_dim) + static_cast<size_t>(i)];
+    absl::StrAppend(&text, i == 0 ? "" : " ", name, ":",
+                    schema.IsReal(name) ? absl::StrFormat("%.9g", label) : absl::StrFormat("%g", label));
+  }
+}
+
+}  // namespace
 
 std::string HugeInput(const data::Batch& batch, const data::Schema& schema) {
   constexpr float kHuge = 1e9;
@@ -24,13 +38,18 @@ std::string HugeInput(const data::Batch& batch, const data::Schema& schema) {
       weight != batch.weights.end() && *weight >= kHuge)
     return absl::StrFormat("Sample %d has the weight %g in %s", weight - batch.weights.begin(), *weight,
                            schema.weight_slot);
+  if (const auto label = std::max_element(batch.labels.begin(), batch.labels.end(), magnitude);
+      label != batch.labels.end() && std::abs(*label) >= kHuge) {
+    const auto at = static_cast<size_t>(label - batch.labels.begin()), dim = static_cast<size_t>(batch.label_dim);
+    return absl::StrFormat("Sample %d has the label %g in %s", at / dim, *label, schema.labels[at % dim]);
+  }
   return "";
 }
 
 std::string BatchText(const data::Batch& batch, const data::Schema& schema, int samples) {
   std::string text;
   for (int s = 0; s < std::min(samples, batch.size); ++s) {
-    absl::StrAppendFormat(&text, "%s:%g", schema.label, batch.labels[s]);
+    AppendLabels(batch, schema, s, text);
     if (!batch.weights.empty()) absl::StrAppendFormat(&text, " %s:%.9g", schema.weight_slot, batch.weights[s]);
     for (int d = 0; d < batch.dense_dim; ++d)
       absl::StrAppendFormat(&text, " %s:%.9g", schema.dense_slot, batch.dense[int64_t{s} * batch.dense_dim + d]);

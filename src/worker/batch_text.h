@@ -7,7 +7,8 @@
 
 namespace regatta::worker {
 
-// "Sample 3 has 3e+38 in dense_feature, value 5 of 13" for the largest input value of the batch; "" if none is huge.
+// "Sample 3 has 3e+38 in dense_feature, value 5 of 13" for the largest input value or label of the batch; "" if none is
+// huge.
 std::string HugeInput(const data::Batch& batch, const data::Schema& schema);
 
 // The first `samples` samples, a line each.

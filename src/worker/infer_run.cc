@@ -2,54 +2,21 @@
 
 #include <glog/logging.h>
 
-#include <map>
-
-#include "absl/strings/str_format.h"
 #include "base/file.h"
-#include "base/output_file.h"
 #include "checkpoint/save_list.h"
 #include "model/torch_net.h"
 #include "run/metered_pass.h"
+#include "worker/prediction_file.h"
 #include "worker/stop_signal.h"
 
 namespace regatta::worker {
 namespace {
 
-// Writes "prediction label" lines in the order of the data, whichever thread finishes first.
-class PredictionFile {
- public:
-  static absl::StatusOr<std::unique_ptr<PredictionFile>> Create(const std::string& path) {
-    auto file = std::unique_ptr<PredictionFile>(new PredictionFile);
-    ASSIGN_OR_RETURN(file->out_, base::OutputFile::Create(path));
-    return file;
-  }
-
-  absl::Status Add(const train::StepResult& result) {
-    std::string& text = waiting_[result.batch->index];
-    for (int i = 0; i < result.batch->size; ++i)
-      absl::StrAppendFormat(&text, "%.9g %g\n", result.predictions[i], result.batch->labels[i]);
-    for (auto next = waiting_.find(next_); next != waiting_.end(); next = waiting_.find(++next_)) {
-      RETURN_IF_ERROR(out_->Append(next->second));
-      waiting_.erase(next);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Commit() { return out_->Commit(base::OutputFile::Durability::kSynced); }
-
- private:
-  PredictionFile() = default;
-
-  std::unique_ptr<base::OutputFile> out_;
-  std::map<uint64_t, std::string> waiting_;
-  uint64_t next_ = 0;
-};
-
 class InferPass : public run::MeteredPass {
  public:
   InferPass(uint64_t epoch, Job& job, const data::Dataset& dataset, train::Reporter& reporter,
             PredictionFile* predictions)
-      : MeteredPass(epoch, [] { return StopSignal::Requested() != 0; }),
+      : MeteredPass(epoch, job.model->spec(), [] { return StopSignal::Requested() != 0; }),
         interval_(static_cast<uint64_t>(job.run.runner.print_interval)),
         dataset_(dataset),
         reporter_(reporter),
@@ -118,7 +85,7 @@ absl::Status InferRun::InferEpoch(uint64_t epoch, const std::string& save) {
   const std::string& path = job_.args.predictions;
   if (!path.empty()) {
     const bool many = job_.run.runner.infer_end_epoch - job_.run.runner.infer_start_epoch > 1;
-    ASSIGN_OR_RETURN(predictions, PredictionFile::Create(many ? absl::StrCat(path, ".", epoch) : path));
+    ASSIGN_OR_RETURN(predictions, PredictionFile::Create(many ? absl::StrCat(path, ".", epoch) : path, data_.schema));
   }
   InferPass pass(epoch, job_, *data_.dataset, reporter_, predictions.get());
   ASSIGN_OR_RETURN(const train::PassEnd end,

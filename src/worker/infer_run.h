@@ -1,4 +1,5 @@
-// `regatta infer`: the metrics of saved epochs on the test data, and the predictions where asked for.
+// `regatta infer`: the metrics of saved epochs on the test data, and the predictions where asked for. With --no_labels
+// the predictions alone.
 // Thread-safety: Run is called once, by one thread.
 #pragma once
 

@@ -143,9 +143,13 @@ absl::StatusOr<JobData> OpenData(const Job& job, DataUse use) {
   options.shuffle = in_memory ? data::Shuffle::kLocal : data::Shuffle::kNone;
   options.files = result.files;
   options.format = train ? runner.train_reader_path : runner.infer_reader_path;
-  options.schema = job.model->spec().schema;
-  options.schema.weight_slot = runner.sample_weight_slot;
-  options.schema.user_slot = runner.user_slot;
+  options.schema = job.model->spec().DataSchema();
+  if (use == DataUse::kTest && job.args.no_labels) {
+    options.schema.label_use = data::LabelUse::kAbsent;  // weights and users are for losses and metrics
+  } else {
+    options.schema.weight_slot = runner.sample_weight_slot;
+    options.schema.user_slot = runner.user_slot;
+  }
   options.schema.id_space = runner.id_space;
   result.schema = options.schema;
   options.batch_size = static_cast<int>(train ? runner.train_batch_size : runner.infer_batch_size);

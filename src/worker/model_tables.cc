@@ -23,7 +23,7 @@ table::InitializerConfig ToInitializer(const train::Init& init) {
 }  // namespace
 
 checkpoint::SavedSchema SavedSchemaOf(const data::Schema& schema) {
-  return {schema.label, schema.sparse_slots, schema.dense_slot, schema.dense_dim, schema.value_slot};
+  return {schema.labels, schema.sparse_slots, schema.dense_slot, schema.dense_dim, schema.value_slot};
 }
 
 absl::StatusOr<table::ModelConfig> TablesOf(const train::NetSpec& spec, const settings::OptimizerOptions& optimizer,

@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<metrics::Exporter>> StartExporter(Job& job) {
     ASSIGN_OR_RETURN(port, cluster::ReadMetricsPort(cluster::ProcessEnvironment()));
   }
   if (!port.has_value()) return nullptr;
-  job.metrics = std::make_unique<RunMetrics>();
+  job.metrics = std::make_unique<RunMetrics>(job.model->spec());
   if (job.alone()) job.metrics->Show(&job.embedded());
   ASSIGN_OR_RETURN(auto exporter, metrics::Exporter::Start(*port, [&job](metrics::Exposition& out) {
                      job.metrics->Collect(out);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "table/table_metrics.h"
+#include "train/pass_meter.h"
 
 namespace regatta::worker {
 namespace {
@@ -10,6 +11,8 @@ namespace {
 uint64_t Nanos(double seconds) { return static_cast<uint64_t>(std::max(seconds, 0.0) * 1e9); }
 
 }  // namespace
+
+RunMetrics::RunMetrics(const train::NetSpec& spec) : outputs_(train::PassMeter(0, spec).Interval().outputs) {}
 
 void RunMetrics::Show(const fleet::EmbeddedTables* tables) {
   base::MutexLock lock(mu_);
@@ -42,13 +45,15 @@ void RunMetrics::Add(const train::PassObserver::Step& step) {
 
 void RunMetrics::Report(const train::IntervalReport& report) {
   loss_.store(report.loss, std::memory_order_relaxed);
-  auc_.store(report.auc.value_or(NAN), std::memory_order_relaxed);
   samples_per_second_.store(report.samples_per_second, std::memory_order_relaxed);
+  base::MutexLock lock(mu_);
+  outputs_ = report.outputs;
 }
 
 void RunMetrics::Collect(metrics::Exposition& out) const {
   CollectSteps(out);
   base::MutexLock lock(mu_);
+  CollectOutputs(outputs_, out);
   if (dataset_ != nullptr) CollectData(dataset_->progress(), out);
   if (fleet_ != nullptr) CollectTraffic(*fleet_, out);
   if (tables_ == nullptr) return;
@@ -64,7 +69,6 @@ void RunMetrics::CollectSteps(metrics::Exposition& out) const {
   out.Counter("regatta_worker_bad_gradients_total", "", static_cast<double>(bad_dense_.value()), {{"of", "dense"}});
   out.Gauge("regatta_worker_epoch", "The epoch under way.", static_cast<double>(epoch_.load()));
   out.Gauge("regatta_worker_loss", "Mean loss of the last report's interval.", loss_.load());
-  out.Gauge("regatta_worker_auc", "AUC of the epoch's samples up to the last report.", auc_.load());
   out.Gauge("regatta_worker_samples_per_second", "Speed of the last report's interval.", samples_per_second_.load());
   const struct {
     const char* name;
@@ -75,6 +79,23 @@ void RunMetrics::CollectSteps(metrics::Exposition& out) const {
     out.Seconds("regatta_worker_step_part_seconds",
                 "Parts of a step: waiting for its batch, pulling rows, the model, committing.", part.seconds,
                 {{"part", part.name}});
+}
+
+// One output has no label; of several, each has its name.
+void RunMetrics::CollectOutputs(std::span<const train::OutputReport> outputs, metrics::Exposition& out) {
+  for (const train::OutputReport& output : outputs) {
+    const metrics::Labels labels = outputs.size() == 1 ? metrics::Labels{} : metrics::Labels{{"output", output.name}};
+    if (const metrics::BinaryReport* const m = output.binary()) {
+      out.Gauge("regatta_worker_auc", "AUC of the epoch's samples up to the last report.", m->auc.value_or(NAN),
+                labels);
+    } else {
+      const metrics::RegressionReport& r = *output.regression();
+      out.Gauge("regatta_worker_mae", "Mean absolute error of the epoch's samples up to the last report.",
+                r.samples > 0 ? r.mae : NAN, labels);
+      out.Gauge("regatta_worker_rmse", "Root mean squared error of the epoch's samples up to the last report.",
+                r.samples > 0 ? r.rmse : NAN, labels);
+    }
+  }
 }
 
 void RunMetrics::CollectTraffic(const fleet::WorkerNode& fleet, metrics::Exposition& out) {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/mutex.h"
 #include "data/dataset.h"
@@ -14,6 +16,7 @@
 #include "metrics/counter.h"
 #include "metrics/exposition.h"
 #include "metrics/histogram.h"
+#include "train/net_spec.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
@@ -21,6 +24,9 @@ namespace regatta::worker {
 
 class RunMetrics {
  public:
+  // Of a net that declares these outputs.
+  explicit RunMetrics(const train::NetSpec& spec);
+
   // Parts of the run, shown from now on. Before one goes it is set to null, or the exporter has ended.
   void Show(const fleet::EmbeddedTables* tables);
   void Show(const fleet::WorkerNode* fleet);
@@ -33,6 +39,7 @@ class RunMetrics {
 
  private:
   void CollectSteps(metrics::Exposition& out) const;
+  static void CollectOutputs(std::span<const train::OutputReport> outputs, metrics::Exposition& out);
   static void CollectTraffic(const fleet::WorkerNode& fleet, metrics::Exposition& out);
   static void CollectData(const data::Progress& progress, metrics::Exposition& out);
 
@@ -42,9 +49,10 @@ class RunMetrics {
   metrics::Histogram read_, pull_, compute_, commit_, step_;  // nanoseconds
   std::atomic<uint64_t> epoch_{0};
   // Of the last report.
-  std::atomic<double> loss_{NAN}, auc_{NAN}, samples_per_second_{0};
+  std::atomic<double> loss_{NAN}, samples_per_second_{0};
 
   mutable base::Mutex mu_;
+  std::vector<train::OutputReport> outputs_ ABSL_GUARDED_BY(mu_);  // of the last report, or empty metrics
   const fleet::EmbeddedTables* tables_ ABSL_GUARDED_BY(mu_) = nullptr;
   const fleet::WorkerNode* fleet_ ABSL_GUARDED_BY(mu_) = nullptr;
   const data::Dataset* dataset_ ABSL_GUARDED_BY(mu_) = nullptr;

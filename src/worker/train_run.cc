@@ -115,6 +115,7 @@ absl::Status TrainRun::Start() {
   const run::EpochLoopParts parts{.session = session_,
                                   .stop = stop_,
                                   .trainer = *trainer_,
+                                  .spec = job_.model->spec(),
                                   .dataset = *data_.dataset,
                                   .validation = validation_.dataset.get(),
                                   .root = root_.get(),

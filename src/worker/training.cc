@@ -40,7 +40,7 @@ Training::Training(fleet::Fleet& fleet, const model::Model& model, const Trainin
 class Training::Pass : public run::MeteredPass {
  public:
   Pass(Training& training, uint64_t epoch)
-      : MeteredPass(epoch, [&training] { return training.StopAsked(); }), training_(training) {}
+      : MeteredPass(epoch, training.model_.spec(), [&training] { return training.StopAsked(); }), training_(training) {}
 
   StepAction AfterStep(const Step& step) override {
     const StepAction action = MeteredPass::AfterStep(step);
@@ -54,6 +54,24 @@ class Training::Pass : public run::MeteredPass {
 
  private:
   Training& training_;
+};
+
+class Training::PredictingPass : public run::MeteredPass {
+ public:
+  PredictingPass(Training& training, const UsePredictions& use)
+      : MeteredPass(training.epoch(), training.model_.spec(), [&training] { return training.StopAsked(); }),
+        use_(use) {}
+
+  StepAction AfterStep(const Step& step) override {
+    const StepAction action = MeteredPass::AfterStep(step);
+    if (status.ok()) status = use_(*step.result.batch, step.result.predictions);
+    return status.ok() ? action : StepAction::kStop;
+  }
+
+  absl::Status status;
+
+ private:
+  const UsePredictions& use_;
 };
 
 absl::Status Training::StartTrainer() {
@@ -112,6 +130,15 @@ absl::StatusOr<train::EpochReport> Training::Evaluate(data::Dataset& dataset) {
   ASSIGN_OR_RETURN(report, Finish(train, name, report, dataset));
   ++evaluations_;
   return report;
+}
+
+absl::Status Training::Predict(data::Dataset& dataset, const UsePredictions& use) {
+  RETURN_IF_ERROR(StartTrainer());
+  PredictingPass pass(*this, use);
+  ASSIGN_OR_RETURN(const train::PassEnd end,
+                   trainer_->RunPass(dataset, base::StepKind::kInfer, {.pass = epoch()}, step(), pass));
+  RETURN_IF_ERROR(pass.status);
+  return end.complete ? absl::OkStatus() : absl::CancelledError(absl::StrCat("stopped after ", epoch(), " epochs"));
 }
 
 absl::Status Training::Save(const std::string& dir) {

@@ -4,7 +4,7 @@
 //   ASSIGN_OR_RETURN(auto training, Training::Start(*fleet, model, options));   // InitWorker with the model's tables
 //   ASSIGN_OR_RETURN(auto data, OpenDataset(*fleet, model, "clicks/train", {.batch_size = 512}));
 //   while (training->epoch() < 3) {
-//     ASSIGN_OR_RETURN(const train::EpochReport report, training->TrainEpoch(*data));   // report.metrics.auc, …
+//     ASSIGN_OR_RETURN(const train::EpochReport report, training->TrainEpoch(*data));   // report.auc(), …
 //     RETURN_IF_ERROR(training->Save(absl::StrCat("model/epoch_", report.epoch)));
 //   }
 //   fleet->StopWorker();
@@ -64,6 +64,11 @@ class Training {
   absl::StatusOr<train::EpochReport> TrainEpoch(data::Dataset& dataset);
   // The metrics of the model on `dataset`, of which every worker has its share; nothing changes.
   absl::StatusOr<train::EpochReport> Evaluate(data::Dataset& dataset);
+  // The predictions for this worker's share of data, which needs no labels (OpenDataset with LabelUse::kAbsent). `use`
+  // gets each batch with a view for each output, one batch at a time, in any order: Batch::index counts them. Its error
+  // ends the pass. Nothing changes, and no other worker is waited for.
+  using UsePredictions = std::function<absl::Status(const data::Batch& batch, train::Predictions predictions)>;
+  absl::Status Predict(data::Dataset& dataset, const UsePredictions& use);
   // Fleet::SavePersistables with where training is.
   absl::Status Save(const std::string& dir);
 
@@ -76,7 +81,8 @@ class Training {
 
  private:
   Training(fleet::Fleet& fleet, const model::Model& model, const TrainingOptions& options);
-  class Pass;  // counts and prints
+  class Pass;            // counts and prints
+  class PredictingPass;  // gives predictions to their user
 
   uint64_t first_epoch() const { return options_.first_epoch.value_or(fleet_.loaded().epochs); }
   uint64_t first_step() const { return options_.first_step.value_or(fleet_.loaded().steps); }

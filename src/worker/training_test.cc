@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "base/mutex.h"
 #include "base/testing/test_folder.h"
@@ -88,14 +90,14 @@ TEST(Training, AloneItLearnsSavesAndGoesOn) {
     const auto report = training->TrainEpoch(*data);
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_EQ(report->epoch, static_cast<uint64_t>(epoch));
-    EXPECT_EQ(report->metrics.samples, 200u);
+    EXPECT_EQ(report->samples, 200u);
   }
   EXPECT_EQ(training->epoch(), 10u);
   EXPECT_EQ(training->step(), 200u);
   const auto after = training->Evaluate(*data);
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_LT(after->loss, 0.7 * before->loss);
-  EXPECT_GT(*after->metrics.auc, 0.95);
+  EXPECT_GT(*after->auc(), 0.95);
   EXPECT_EQ(training->step(), 200u) << "an evaluation is no step";
   ASSERT_EQ(training->Save(saves / "model"), absl::OkStatus());
   const auto reader = checkpoint::CheckpointReader::Open(saves / "model");
@@ -109,8 +111,44 @@ TEST(Training, AloneItLearnsSavesAndGoesOn) {
   ASSERT_EQ(other->LoadModel(saves / "model"), absl::OkStatus());
   const auto loaded = again->Evaluate(*Open(*other, model, files.path()).value());
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(loaded->metrics.auc, after->metrics.auc);
+  EXPECT_EQ(loaded->auc(), after->auc());
   EXPECT_EQ(loaded->loss, after->loss);
+}
+
+// Predictions for data without labels are those of a model that saw labels while it trained; several threads.
+TEST(Training, PredictsWithoutLabels) {
+  const TestFolder files, bare;
+  WriteData(files.path());
+  std::ofstream(bare / "part-0") << "1:3 2:3\n1:4 2:4\n1:52 2:6\n";
+  std::ofstream(files / "part-4") << "click:0 1:3 2:3\nclick:1 1:4 2:4\nclick:0.5 1:52 2:6\n";
+  const Sum model;
+  const auto fleet = Alone();
+  TrainingOptions options = Quiet();
+  options.worker.threads = 3;
+  const auto training = Training::Start(*fleet, model, options).value();
+  ASSERT_TRUE(training->TrainEpoch(*Open(*fleet, model, files.path()).value()).ok());
+  const auto predictions = [&](const std::string& path, data::LabelUse use) {
+    data::DatasetOptions reading{.batch_size = 1};
+    reading.schema.label_use = use;
+    const auto data = OpenDataset(*fleet, model, path, reading).value();
+    std::map<uint64_t, float> by_batch;
+    EXPECT_EQ(training->Predict(*data,
+                                [&](const data::Batch& batch, train::Predictions outputs) {
+                                  by_batch[batch.index] = outputs[0].floats()[0];
+                                  return absl::OkStatus();
+                                }),
+              absl::OkStatus());
+    return by_batch;
+  };
+  const std::map<uint64_t, float> got = predictions(bare / "part-0", data::LabelUse::kAbsent);
+  EXPECT_EQ(got.size(), 3u);
+  EXPECT_NE(got.at(0), got.at(1));
+  EXPECT_EQ(got, predictions(files / "part-4", data::LabelUse::kRead));
+  EXPECT_EQ(got, predictions(files / "part-4", data::LabelUse::kAbsent));
+  EXPECT_EQ(training->epoch(), 1u);
+  const auto data = Open(*fleet, model, files.path()).value();
+  EXPECT_EQ(training->Predict(*data, [](const auto&, auto) { return absl::DataLossError("the disk is full"); }),
+            absl::DataLossError("the disk is full"));
 }
 
 TEST(Training, EmbeddingsOfOneTableThatDifferAreRefusedBeforeAnythingIsTrained) {
@@ -135,7 +173,7 @@ TEST(Training, EveryWorkerReportsTheMetricsOfAll) {
   ASSERT_EQ(training->Save(saves / "model"), absl::OkStatus());
   const auto want = training->Evaluate(*all);
   ASSERT_TRUE(want.ok()) << want.status();
-  EXPECT_NE(*want->metrics.auc, 0.5);
+  EXPECT_NE(*want->auc(), 0.5);
 
   base::Mutex mu;
   std::vector<train::EpochReport> evaluated, trained;
@@ -153,10 +191,10 @@ TEST(Training, EveryWorkerReportsTheMetricsOfAll) {
   EXPECT_THAT(ends, Each(absl::OkStatus()));
   ASSERT_EQ(evaluated.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(evaluated[i].metrics.samples, 200u);
-    EXPECT_DOUBLE_EQ(*evaluated[i].metrics.auc, *want->metrics.auc);
+    EXPECT_EQ(evaluated[i].samples, 200u);
+    EXPECT_DOUBLE_EQ(*evaluated[i].auc(), *want->auc());
     EXPECT_NEAR(evaluated[i].loss, want->loss, 1e-6);
-    EXPECT_EQ(trained[i].metrics.auc, trained[0].metrics.auc);
+    EXPECT_EQ(trained[i].auc(), trained[0].auc());
     EXPECT_EQ(trained[i].loss, trained[0].loss);
   }
 }
@@ -297,7 +335,7 @@ TEST(Training, AWorkerWithoutFilesTakesPart) {
     ASSIGN_OR_RETURN(const auto training, Training::Start(fleet, model, Quiet()));
     ASSIGN_OR_RETURN(const auto data, Open(fleet, model, files.path()));
     ASSIGN_OR_RETURN(const train::EpochReport report, training->TrainEpoch(*data));
-    EXPECT_EQ(report.metrics.samples, 200u);
+    EXPECT_EQ(report.samples, 200u);
     return absl::OkStatus();
   });
   EXPECT_THAT(ends, Each(absl::OkStatus()));

@@ -46,7 +46,8 @@ absl::StatusOr<std::unique_ptr<data::Dataset>> OpenDataset(const fleet::Fleet& f
                                                            data::FileSplit split) {
   ASSIGN_OR_RETURN(options.files, FilesOfWorker(fleet, path, split));
   if (options.files.empty()) return std::make_unique<data::EmptyDataset>();
-  data::Schema schema = model.spec().schema;
+  data::Schema schema = model.spec().DataSchema();
+  schema.label_use = options.schema.label_use;
   if (!options.schema.weight_slot.empty()) schema.weight_slot = options.schema.weight_slot;
   if (!options.schema.user_slot.empty()) schema.user_slot = options.schema.user_slot;
   options.schema = std::move(schema);

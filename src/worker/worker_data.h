@@ -20,7 +20,8 @@ absl::StatusOr<std::vector<std::string>> FilesOfWorker(const fleet::Fleet& fleet
                                                        data::FileSplit split = data::FileSplit::kContiguous);
 
 // A dataset of them as `model` reads them. `options` says how; its files and what the model's schema declares are
-// filled in. A worker without files gets a dataset without batches.
+// filled in (options.schema.label_use = LabelUse::kAbsent reads data without labels, for Training::Predict). A worker
+// without files gets a dataset without batches.
 absl::StatusOr<std::unique_ptr<data::Dataset>> OpenDataset(const fleet::Fleet& fleet, const model::Model& model,
                                                            const std::string& path, data::DatasetOptions options = {},
                                                            data::FileSplit split = data::FileSplit::kContiguous);

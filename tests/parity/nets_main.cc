@@ -16,8 +16,11 @@ using regatta::base::Pooling;
 using regatta::model::BinaryOutput;
 using regatta::model::Init;
 using regatta::model::Input;
+using regatta::model::Joined;
+using regatta::model::Metric;
 using regatta::model::Model;
 using regatta::model::Output;
+using regatta::model::RegressionOutput;
 
 // Two lookups in the table "item", with slots of their own and one in common, and a table that sees two slots of four.
 class TwoLookups : public Model {
@@ -56,9 +59,51 @@ class Sequence : public Model {
   }
 };
 
+// Two labels and an output of each: a click, and a purchase, whose logit has the click's in it. The purchase counts
+// half.
+class TwoLabels : public Model {
+ public:
+  TwoLabels() {
+    spec_.schema = regatta::data::CriteoSchema(4, 0);
+    spec_.schema.labels = {"click", "buy"};
+    spec_.outputs = {{.name = "click"}, {.name = "purchase", .label = "buy"}};
+    const Init init = Init::Uniform(0.1);
+    spec_.AddEmbedding({.table = "item", .dim = 3, .init = init, .slots = {"1", "2"}});
+    spec_.AddEmbedding({.table = "other", .dim = 2, .init = init, .pooling = Pooling::kMean, .slots = {"3"}});
+    spec_.AddDense("click.w", {6, 1}, Init::Normal(0.1));
+    spec_.AddDense("buy.w", {2, 1}, Init::Normal(0.1));
+    spec_.AddDense("bias", {2}, Init::Constant(0));
+  }
+  Output Forward(const Input& in) const override {
+    const torch::Tensor click = torch::mm(in.embeddings[0], in.dense[0]) + in.dense[2][0];
+    const torch::Tensor buy = torch::mm(in.embeddings[1], in.dense[1]) + click + in.dense[2][1];
+    return Joined({BinaryOutput(click, in.label(0)), BinaryOutput(buy, in.label(1))}, {1, 0.5});
+  }
+};
+
+// A price: a linear regression over the embeddings. Its loss is a twentieth of the squared error.
+class Regression : public Model {
+ public:
+  Regression() {
+    spec_.schema = regatta::data::CriteoSchema(4, 0);
+    spec_.schema.labels = {"price"};
+    spec_.outputs = {{.name = "price", .metric = Metric::kRegression}};
+    spec_.AddEmbedding({.table = "item", .dim = 3, .init = Init::Uniform(0.1), .slots = {"1", "2"}});
+    spec_.AddDense("w", {6, 1}, Init::Normal(0.1));
+    spec_.AddDense("bias", {1}, Init::Constant(0));
+  }
+  Output Forward(const Input& in) const override {
+    Output out = RegressionOutput(torch::addmm(in.dense[1], in.embeddings[0], in.dense[0]), in.labels);
+    if (out.loss.defined()) out.loss = out.loss / 20;
+    return out;
+  }
+};
+
 absl::StatusOr<std::unique_ptr<Model>> MakeNet(const std::string& name) {
   if (name == "two_lookups") return std::make_unique<TwoLookups>();
   if (name == "sequence") return std::make_unique<Sequence>();
+  if (name == "two_labels") return std::make_unique<TwoLabels>();
+  if (name == "regression") return std::make_unique<Regression>();
   return absl::NotFoundError("there is no net " + name);
 }
 

@@ -1,4 +1,5 @@
-"""Nets that the zoo does not have, against plain PyTorch: lookups that share a table, and a sequence of rows with offsets."""
+"""Nets that the zoo does not have, against plain PyTorch: lookups that share a table, a sequence of rows with offsets, two
+labels, and a regression."""
 
 import pathlib
 import random
@@ -18,13 +19,17 @@ BATCH, RATE = 8, 0.5
 
 
 def lines(count, seed):
-    """Slots 1 … 4 with none to three of 30 ids, the same in all of them; now and then one twice."""
+    """Slots 1 … 4 with none to three of 30 ids, the same in all of them; now and then one twice. Three labels."""
     rng = random.Random(seed)
     for _ in range(count):
-        words = [f"click:{int(rng.random() < 0.4)}"]
+        words = [f"click:{int(rng.random() < 0.4)}", f"price:{rng.uniform(-8, 12):.4f}", f"buy:{int(rng.random() < 0.3)}"]
         for slot in range(1, 5):
             words += [f"{slot}:{rng.randrange(30)}" for _ in range(rng.choice([0, 1, 1, 2, 3]))]
         yield " ".join(words)
+
+
+def labels(samples, name):
+    return torch.tensor([s.floats(name)[0] for s in samples], dtype=torch.double)
 
 
 class NetCase(unittest.TestCase):
@@ -38,6 +43,10 @@ class NetCase(unittest.TestCase):
         """`rows(table, sample, slot)` gives the weights of a bag's ids: [ids, dim]."""
         raise NotImplementedError
 
+    def loss(self, samples, rows, w):
+        """The loss of each sample."""
+        return reference.cross_entropy(self.logit(samples, rows, w), labels(samples, "click"))
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="parity-")
         self.addCleanup(folder.cleanup)
@@ -50,6 +59,7 @@ class NetCase(unittest.TestCase):
         done = subprocess.run([NETS, self.net, self.data, self.dir / save, *init], capture_output=True, text=True,
                               timeout=120, env=parity.ENVIRONMENT)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.printed = done.stdout
         return [float(loss) for loss in re.findall(r"batch_id: .* loss: ([0-9.]+)", done.stdout)]
 
     def export(self, save):
@@ -89,8 +99,7 @@ class NetCase(unittest.TestCase):
         losses = []
         for first in range(0, len(self.samples), BATCH):
             samples = self.samples[first : first + BATCH]
-            labels = torch.tensor([s.floats("click")[0] for s in samples], dtype=torch.double)
-            loss = reference.cross_entropy(self.logit(samples, rows, w), labels).mean()
+            loss = self.loss(samples, rows, w).mean()
             losses.append(loss.item())
             grads = torch.autograd.grad(loss, list(w.values()))
             with torch.no_grad():
@@ -110,6 +119,13 @@ class NetTests:
             have = got[name + ".w"] if name in self.tables else got["dense." + name]
             self.assertGreater(np.max(np.abs(w - before[name])), 1e-2, f"{name} hardly moves")
             np.testing.assert_allclose(have, w, atol=1e-5, err_msg=name)
+        self.check_report()
+
+    def check_report(self):
+        """What the last line says of the epoch, against what the reference saw in it."""
+
+    def reported(self, figure):
+        return float(re.search(r"epoch: 0 done.*[ ,]" + figure + r": ([0-9.]+)", self.printed)[1])
 
 
 class TwoLookups(NetTests, NetCase):
@@ -137,6 +153,59 @@ class Sequence(NetTests, NetCase):
     def logit(self, samples, rows, w):
         dots = [rows("item", s, "1").sum(0) @ (rows("item", s, "2").sum(0) / max(len(s.ids("2")), 1)) for s in samples]
         return torch.stack(dots) + w["bias"]
+
+
+class TwoLabels(NetTests, NetCase):
+    """A click from (1, 2 summed), and a purchase from (3 averaged) and the click's logit, at half the weight."""
+
+    net = "two_labels"
+    tables = {"item": (3, ["1", "2"]), "other": (2, ["3"])}
+    dense = {"click.w": (6, 1), "buy.w": (2, 1), "bias": (2,)}
+
+    def setUp(self):
+        super().setUp()
+        self.seen = {"click": [], "buy": []}
+
+    def loss(self, samples, rows, w):
+        items = torch.stack([torch.cat([rows("item", s, slot).sum(0) for slot in ("1", "2")]) for s in samples])
+        others = torch.stack([rows("other", s, "3").sum(0) / max(len(s.ids("3")), 1) for s in samples])
+        click = items @ w["click.w"][:, 0] + w["bias"][0]
+        buy = others @ w["buy.w"][:, 0] + click + w["bias"][1]
+        self.seen["click"] += torch.sigmoid(click).tolist()
+        self.seen["buy"] += torch.sigmoid(buy).tolist()
+        return reference.cross_entropy(click, labels(samples, "click")) + 0.5 * reference.cross_entropy(
+            buy, labels(samples, "buy"))
+
+    def check_report(self):
+        for figure, label in (("click_auc", "click"), ("purchase_auc", "buy")):
+            want = reference.exact_auc(np.array(self.seen[label]), labels(self.samples, label).numpy())
+            self.assertAlmostEqual(self.reported(figure), want, delta=parity.AUC_TOLERANCE)
+        self.assertNotEqual(self.reported("click_auc"), self.reported("purchase_auc"))
+
+
+class Regression(NetTests, NetCase):
+    """A price, linear in (1, 2 summed): a twentieth of the squared error."""
+
+    net = "regression"
+    tables = {"item": (3, ["1", "2"])}
+    dense = {"w": (6, 1), "bias": (1,)}
+
+    def setUp(self):
+        super().setUp()
+        self.errors = []
+
+    def loss(self, samples, rows, w):
+        items = torch.stack([torch.cat([rows("item", s, slot).sum(0) for slot in ("1", "2")]) for s in samples])
+        errors = items @ w["w"][:, 0] + w["bias"] - labels(samples, "price")
+        self.errors += errors.tolist()
+        return errors**2 / 20
+
+    def check_report(self):
+        errors = np.array(self.errors)
+        self.assertAlmostEqual(self.reported("mse"), np.mean(errors**2), delta=1e-3)
+        self.assertAlmostEqual(self.reported("mae"), np.mean(np.abs(errors)), delta=1e-4)
+        self.assertAlmostEqual(self.reported("rmse"), np.mean(errors**2) ** 0.5, delta=1e-4)
+        self.assertNotIn("auc", self.printed)
 
 
 if __name__ == "__main__":

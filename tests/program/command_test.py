@@ -1,7 +1,7 @@
 """The commands as the documentation shows them."""
 import json
 
-from program import SOURCE, ProgramTest, main
+from program import SAMPLE, SOURCE, ProgramTest, main
 
 
 class CommandTest(ProgramTest):
@@ -42,6 +42,33 @@ class CommandTest(ProgramTest):
         lines = (self.folder / "predictions1.txt").read_text().splitlines()
         self.assertEqual(len(lines), json.loads(out.splitlines()[-1])["samples"])
         self.assertEqual(lines, (self.folder / "predictions3.txt").read_text().splitlines())
+
+    def test_data_without_labels_is_scored(self):
+        self.make_job(files=1)
+        self.run_regatta("train", "-m", "config.yaml", "-o", "runner.test_data_dir=")
+        lines = SAMPLE.read_text().splitlines()
+        self.write("labelled/a.txt", "\n".join(lines) + "\n")
+        self.write("bare/a.txt", "\n".join(line.split(" ", 1)[1] for line in lines) + "\n")
+        self.assertNotIn("click", (self.folder / "bare/a.txt").read_text())
+        infer = ("infer", "-m", "config.yaml", "-o", "runner.infer_start_epoch=1", "-o", "runner.infer_end_epoch=2")
+        self.run_regatta(*infer, "-o", "runner.test_data_dir=labelled", "--predictions", "want.txt")
+        want = [line.split()[0] for line in (self.folder / "want.txt").read_text().splitlines()]
+        # A label that is there, and slots of weights and users that are not, change nothing.
+        for data, options in (("bare", ()), ("labelled", ()),
+                              ("bare", ("-o", "runner.sample_weight_slot=w", "-o", "runner.user_slot=u"))):
+            out, _ = self.run_regatta(*infer, "-o", f"runner.test_data_dir={data}", "--predictions", "got.txt",
+                                      "--no_labels", *options)
+            self.assertEqual((self.folder / "got.txt").read_text().splitlines(), want)
+            self.assertRegex(out, r"infer epoch: 1 done, epoch time: .* samples: 80, ips: ")
+            self.assertNotRegex(out, "auc|loss")
+        out, _ = self.run_regatta(*infer, "-o", "runner.test_data_dir=bare", "--predictions", "got.txt", "--no_labels",
+                                  "--json")
+        self.assertEqual(json.loads(out.splitlines()[-1])["samples"], 80)
+        self.assertNotRegex(out, "auc|loss")
+        _, err = self.run_regatta(*infer, "-o", "runner.test_data_dir=bare", code=1)
+        self.assertIn("expected 1 value of the label slot 'click', found 0", err)
+        _, err = self.run_regatta(*infer, "-o", "runner.test_data_dir=bare", "--no_labels", code=2)
+        self.assertIn("--predictions", err)
 
     def test_a_trace_is_written(self):
         self.make_job(files=1)

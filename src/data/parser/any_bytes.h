@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/batch.h"
 #include "data/parser/parser.h"
@@ -25,6 +26,15 @@ inline size_t CountBlankLines(std::string_view text) {
   return blank;
 }
 
+// The schema as it is, with two labels of which one is any number, and without labels.
+inline std::vector<Schema> WithAnyLabels(const Schema& schema) {
+  Schema two = schema, none = schema;
+  two.labels = {"click", "price"};
+  two.real_labels = {"price"};
+  none.label_use = LabelUse::kAbsent;
+  return {schema, two, none};
+}
+
 // Aborts unless every line is a sample, a bad line or blank and the columns agree with each other.
 inline void CheckAnyBytes(Parser& parser, const Schema& schema, const uint8_t* data, size_t size) {
   std::string text(reinterpret_cast<const char*>(data), size);
@@ -37,7 +47,7 @@ inline void CheckAnyBytes(Parser& parser, const Schema& schema, const uint8_t* d
                      block.ends.size() == samples * schema.sparse_slots.size() &&
                      (samples == 0 || block.ends[block.ends.size() - 1] == block.keys.size()) &&
                      block.dense.size() == samples * static_cast<size_t>(schema.dense_dim) &&
-                     block.labels.size() == samples &&
+                     block.labels.size() == samples * static_cast<size_t>(schema.label_dim()) &&
                      (schema.value_slot.empty() || block.values.size() == block.keys.size()) &&
                      block.weights.size() == (schema.weight_slot.empty() ? 0 : samples) &&
                      block.users.size() == (schema.user_slot.empty() ? 0 : samples);

@@ -1,5 +1,6 @@
 #include "data/parser/criteo_tsv.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -20,7 +21,10 @@ bool IsHex(std::string_view text) {
 class CriteoTsvParser final : public LineParser {
  public:
   CriteoTsvParser(const Schema& schema, std::vector<int> slot_of_column)
-      : builder_(schema), slot_of_column_(std::move(slot_of_column)), want_dense_(schema.dense_dim > 0) {}
+      : builder_(schema),
+        slot_of_column_(std::move(slot_of_column)),
+        want_dense_(schema.dense_dim > 0),
+        want_label_(schema.label_dim() > 0) {}
 
  private:
   absl::Status ParseLine(std::string_view line, SampleBlock& block) override;
@@ -29,10 +33,11 @@ class CriteoTsvParser final : public LineParser {
   SampleBuilder builder_;
   const std::vector<int> slot_of_column_;  // -1 = the model does not read it
   const bool want_dense_;
+  const bool want_label_;
 };
 
 absl::Status CriteoTsvParser::AddField(int field, std::string_view text) {
-  if (field == 0) return base::Annotate(builder_.Add({Field::kLabel}, text), "label");
+  if (field == 0) return want_label_ ? base::Annotate(builder_.Add({Field::kLabel}, text), "label") : absl::OkStatus();
   if (field <= kCriteoDense) {
     const int i = field - 1;
     float raw = 0;
@@ -53,7 +58,8 @@ absl::Status CriteoTsvParser::AddField(int field, std::string_view text) {
 
 absl::Status CriteoTsvParser::ParseLine(std::string_view line, SampleBlock& block) {
   builder_.Begin();
-  int field = 0;
+  const bool lacks_label = !want_label_ && std::count(line.begin(), line.end(), '\t') == kFields - 2;
+  int field = lacks_label ? 1 : 0;
   for (size_t at = 0;; ++field) {
     const size_t tab = line.find('\t', at);
     const std::string_view text = line.substr(at, tab == line.npos ? line.npos : tab - at);
@@ -75,6 +81,9 @@ absl::StatusOr<std::unique_ptr<Parser>> MakeCriteoTsvParser(const Schema& schema
                                                    schema.dense_dim, ": set hyper_parameters.dense_input_dim to 13"));
   if (!schema.weight_slot.empty() || !schema.value_slot.empty())
     return absl::InvalidArgumentError("raw Criteo has no weights: slot text has");
+  if (schema.labels.size() > 1)
+    return absl::InvalidArgumentError(absl::StrCat("raw Criteo has one label, the model reads ", schema.labels.size(),
+                                                   ": slot text has any number of them"));
   RETURN_IF_ERROR(FieldMap::Make(schema).status());
   std::vector<int> slot_of_column(kCriteoSparse, -1);
   for (size_t slot = 0; slot < schema.sparse_slots.size(); ++slot) {

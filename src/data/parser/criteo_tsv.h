@@ -1,4 +1,5 @@
-// Raw Criteo: label, 13 integers, 26 hex strings, separated by tabs; an empty field is a missing one.
+// Raw Criteo: label, 13 integers, 26 hex strings, separated by tabs; an empty field is a missing one. Where labels are
+// not read a line may lack the label's field, as in Criteo's own test data.
 // Dense = (x - min) / diff, 0 where missing; a key is HashBytes(hex string, column); a missing string is an empty bag.
 #pragma once
 

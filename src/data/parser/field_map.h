@@ -16,12 +16,13 @@ enum class Field : uint8_t { kIgnored, kLabel, kDense, kWeight, kValue, kUser, k
 
 struct FieldRef {
   Field field = Field::kIgnored;
-  uint32_t slot = 0;  // for kSparse
+  uint32_t slot = 0;  // for kSparse and kLabel: which of them
 };
 
 class FieldMap {
  public:
-  // An error where two parts of the schema have one name.
+  // An error where two parts of the schema have one name. Labels that are not read are slots like any other that the
+  // schema does not declare.
   static absl::StatusOr<FieldMap> Make(const Schema& schema);
 
   FieldRef Find(std::string_view name) const {

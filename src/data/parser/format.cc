@@ -1,5 +1,7 @@
 #include "data/parser/format.h"
 
+#include <utility>
+
 namespace regatta::data {
 
 const FormatEntry* FindFormat(std::string_view name) {
@@ -10,15 +12,17 @@ const FormatEntry* FindFormat(std::string_view name) {
 
 absl::StatusOr<const FormatEntry*> DetectFormat(std::string_view text, const Schema& schema) {
   const FormatEntry* best = nullptr;
-  int best_samples = 0;
+  std::pair<int, size_t> best_score;
   std::string reasons;
   for (const FormatEntry& format : kFormats) {
     auto parser = format.make(schema);
     SampleBlock block;
     if (parser.ok()) (*parser)->Parse(text, block);
-    if (block.size > best_samples) {
+    // Without labels any line of names and numbers is a sample of slot text: the ids that it gives decide then.
+    const std::pair<int, size_t> score(block.size, schema.label_dim() > 0 ? 0 : block.keys.size());
+    if (score > best_score) {
       best = &format;
-      best_samples = block.size;
+      best_score = score;
     }
     if (block.size == 0)
       absl::StrAppend(&reasons, "\n  ", base::View(format.name), ": ",

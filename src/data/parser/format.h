@@ -38,7 +38,8 @@ inline constexpr FormatEntry kFormats[] = {
 // By the format's or the reader's name; nullptr where there is none of it: then it is to be detected.
 const FormatEntry* FindFormat(std::string_view name);
 
-// The format that takes most of `text`, the first lines of a file (with kPadding readable bytes behind). An error where
+// The format that takes most of `text`, the first lines of a file (with kPadding readable bytes behind). Without labels
+// the one that finds most ids, of those that take as many lines. An error where
 // no format takes any, with what each of them says about the first line.
 absl::StatusOr<const FormatEntry*> DetectFormat(std::string_view text, const Schema& schema);
 

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "base/hash.h"
 
 namespace regatta::data {
@@ -96,7 +100,7 @@ TEST(Formats, LabelsAreFrom0To1) {
   Schema schema = SmallSchema();
   schema.dense_dim = 0;
   const auto lines = [&](const std::string& label) {
-    return std::map<std::string, std::string>{{"slot_text", schema.label + ":" + label + " 1:5 2:6\n"},
+    return std::map<std::string, std::string>{{"slot_text", schema.labels[0] + ":" + label + " 1:5 2:6\n"},
                                               {"criteo_tsv", CriteoLine(label, "1", "68fd1e64")},
                                               {"slot_reader", label + ":1 5:2 6:3\n"},
                                               {"multislot", "1 " + label + " 1 5 1 6\n"}};
@@ -117,6 +121,74 @@ TEST(Formats, LabelsAreFrom0To1) {
           << name << ": " << block.bad[0].reason;
     }
   }
+}
+
+std::vector<float> LabelsOf(const SampleBlock& block) { return {block.labels.begin(), block.labels.end()}; }
+
+TEST(Formats, TakeSeveralLabels) {
+  Schema schema = SmallSchema();
+  schema.labels = {"click", "price"};
+  schema.real_labels = {"price"};
+  schema.dense_dim = 0;
+  const std::map<std::string, std::string> lines = {
+      {"slot_text", "price:-2.5 click:1 2:10 3:20\nclick:0 price:300 2:11 3:21\n"},
+      {"slot_reader", "1:1 -2.5:2 10:4 20:5\n0:1 300:2 11:4 21:5\n"},  // its slots 1 and 2 are the labels
+      {"multislot", "1 1 1 -2.5 1 10 1 20\n1 0 1 300 1 11 1 21\n"}};
+  for (const auto& [name, text] : lines) {
+    const SampleBlock block = Parse(*FindFormat(name), schema, text);
+    ASSERT_EQ(block.size, 2) << name << ": " << block.bad[0].reason;
+    EXPECT_EQ(block.label_dim, 2) << name;
+    EXPECT_EQ(LabelsOf(block), std::vector<float>({1, -2.5f, 0, 300})) << name;
+    EXPECT_EQ(Bag(block, 0, 0), Ids({10})) << name;
+    EXPECT_EQ(Bag(block, 1, 1), Ids({21})) << name;
+  }
+  Schema criteo = CriteoSchema();
+  criteo.labels = {"click", "price"};
+  EXPECT_EQ(FindFormat("criteo_tsv")->make(criteo).status().message(),
+            "raw Criteo has one label, the model reads 2: slot text has any number of them");
+}
+
+// Where labels are not read, a line with and a line without.
+TEST(Formats, TakeLinesWithoutLabels) {
+  Schema schema = SmallSchema();
+  schema.dense_dim = 0;
+  schema.label_use = LabelUse::kAbsent;
+  Schema criteo = CriteoSchema();
+  criteo.label_use = LabelUse::kAbsent;
+  const std::string criteo_line = CriteoLine("1", "5", "68fd1e64");
+  const struct {
+    const char* format;
+    std::string lines;
+  } kCases[] = {{"slot_text", "2:10 3:20\nclick:1 2:11\n"},
+                {"slot_reader", "10:2 20:3\n1:1 11:2\n"},
+                {"multislot", "1 10 1 20\n1 11 0\n"},
+                {"criteo_tsv", criteo_line.substr(2) + criteo_line + "?" + criteo_line.substr(1)}};
+  for (const auto& c : kCases) {
+    const bool is_criteo = std::string(c.format) == "criteo_tsv";
+    const SampleBlock block = Parse(*FindFormat(c.format), is_criteo ? criteo : schema, c.lines);
+    ASSERT_EQ(block.size, is_criteo ? 3 : 2) << c.format << ": " << block.bad[0].reason;
+    EXPECT_EQ(block.label_dim, 0) << c.format;
+    EXPECT_TRUE(block.labels.empty()) << c.format;
+    EXPECT_EQ(Bag(block, 0, 0), is_criteo ? Ids({0x7CED3ABF5BC9FD0DULL}) : Ids({10})) << c.format;
+    EXPECT_EQ(Bag(block, 1, 0), is_criteo ? Ids({0x7CED3ABF5BC9FD0DULL}) : Ids({11})) << c.format;
+  }
+}
+
+TEST(SlotReader, RaisesSlotsByTheNumberOfLabels) {
+  Schema schema;
+  schema.labels = {"click", "buy", "stay"};
+  schema.sparse_slots = {"2", "10"};
+  const std::string line = "1:1 0:2 0.5:3 50:5 60:13\n";
+  for (const LabelUse use : {LabelUse::kRead, LabelUse::kAbsent}) {
+    schema.label_use = use;
+    const SampleBlock block = Parse(*FindFormat("slot_reader"), schema, line);
+    ASSERT_EQ(block.size, 1) << block.bad[0].reason;
+    EXPECT_EQ(Bag(block, 0, 0), Ids({50}));
+    EXPECT_EQ(Bag(block, 0, 1), Ids({60}));
+  }
+  schema.sparse_slots = {"4", "10"};  // none of them is a label's
+  schema.label_use = LabelUse::kRead;
+  EXPECT_EQ(Bag(Parse(*FindFormat("slot_reader"), schema, "1:1 0:2 0.5:3 50:4 60:10\n"), 0, 1), Ids({60}));
 }
 
 TEST(SlotReader, ReadsSignsOfSlots) {
@@ -185,6 +257,12 @@ TEST(Format, IsDetectedFromTheFirstLines) {
   EXPECT_EQ(detect(SmallSchema(), "1:1 5:2 0.5:d 1:d\n"), "slot_reader");
   EXPECT_EQ(detect(SmallSchema(), "1 1 2 5 6 0 2 0.5 -1\n"), "multislot");
   EXPECT_NE(detect(SmallSchema(), "{\"click\": 1}\n").find("no format takes the first lines"), std::string::npos);
+  Schema unlabelled = SmallSchema();
+  unlabelled.dense_dim = 0;
+  unlabelled.label_use = LabelUse::kAbsent;
+  EXPECT_EQ(detect(unlabelled, "2:5 3:6\n2:7 3:8\n"), "slot_text");
+  EXPECT_EQ(detect(unlabelled, "500:2 600:3\n700:2 800:3\n"), "slot_reader");
+  EXPECT_EQ(detect(unlabelled, "1 500 1 600\n"), "multislot");
   EXPECT_EQ(FindFormat("criteo_reader"), &kFormats[0]);
   EXPECT_EQ(FindFormat("reader"), nullptr);
 }

@@ -61,7 +61,7 @@ class MultiSlotParser final : public LineParser {
 
 absl::StatusOr<std::unique_ptr<Parser>> MakeMultiSlotParser(const Schema& schema) {
   ASSIGN_OR_RETURN(FieldMap fields, FieldMap::Make(schema));
-  std::vector<std::string> names = {schema.label};
+  std::vector<std::string> names(schema.labels.begin(), schema.labels.begin() + schema.label_dim());
   names.insert(names.end(), schema.sparse_slots.begin(), schema.sparse_slots.end());
   if (!schema.value_slot.empty()) names.push_back(schema.value_slot);
   if (schema.dense_dim > 0) names.push_back(schema.dense_slot);

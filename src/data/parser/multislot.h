@@ -1,5 +1,5 @@
-// MultiSlot, what a pipe_command prints: for each declared slot `n v1 … vn`, separated by spaces. The order is label,
-// sparse slots, values (where declared), dense, weight, user (where it is no sparse slot).
+// MultiSlot, what a pipe_command prints: for each declared slot `n v1 … vn`, separated by spaces. The order is labels
+// (where they are read), sparse slots, values (where declared), dense, weight, user (where it is no sparse slot).
 #pragma once
 
 #include <memory>

@@ -6,6 +6,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   schema.sparse_slots = {"1", "2"};
   schema.dense_dim = 2;
   schema.value_slot = "v";
-  regatta::data::CheckAnyBytes(*regatta::data::MakeMultiSlotParser(schema).value(), schema, data, size);
+  for (const regatta::data::Schema& any : regatta::data::WithAnyLabels(schema))
+    regatta::data::CheckAnyBytes(*regatta::data::MakeMultiSlotParser(any).value(), any, data, size);
   return 0;
 }

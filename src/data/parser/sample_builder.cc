@@ -21,13 +21,18 @@ absl::Status WantCount(std::string_view field, std::string_view slot, size_t wan
 }  // namespace
 
 SampleBuilder::SampleBuilder(const Schema& schema)
-    : schema_(schema), slots_(static_cast<int>(schema.sparse_slots.size())), counts_(schema.sparse_slots.size()) {
+    : schema_(schema),
+      slots_(static_cast<int>(schema.sparse_slots.size())),
+      label_ranges_(LabelRangesOf(schema)),
+      counts_(schema.sparse_slots.size()),
+      labels_(label_ranges_.size()) {
   const auto it = std::find(schema.sparse_slots.begin(), schema.sparse_slots.end(), schema.user_slot);
   if (it != schema.sparse_slots.end()) user_slot_ = static_cast<int>(it - schema.sparse_slots.begin());
 }
 
 void SampleBuilder::Begin() {
-  keys_.clear(), labels_.clear(), dense_.clear(), weights_.clear(), values_.clear(), users_.clear();
+  label_counts_.assign(label_ranges_.size(), 0);
+  keys_.clear(), dense_.clear(), weights_.clear(), values_.clear(), users_.clear();
   ordered_ = true;
 }
 
@@ -47,18 +52,24 @@ absl::Status SampleBuilder::Add(FieldRef ref, std::string_view text) {
   }
   float value = 0;
   if (!ParseDecimal(begin, end, &value)) return Expected("a finite number", text);
-  if (ref.field == Field::kLabel && !IsLabel(value)) return Expected("a label from 0 to 1", text);
+  return AddNumber(ref, value, text);
+}
+
+absl::Status SampleBuilder::AddNumber(FieldRef ref, float value, std::string_view text) {
+  if (ref.field == Field::kLabel) {
+    if (!label_ranges_[ref.slot].Contains(value)) return Expected("a label from 0 to 1", text);
+    labels_[ref.slot] = value;
+    ++label_counts_[ref.slot];
+    return absl::OkStatus();
+  }
   if (ref.field == Field::kWeight && value < 0) return Expected("a sample weight from 0", text);
-  (ref.field == Field::kLabel   ? labels_
-   : ref.field == Field::kDense ? dense_
-   : ref.field == Field::kValue ? values_
-                                : weights_)
-      .push_back(value);
+  (ref.field == Field::kDense ? dense_ : ref.field == Field::kValue ? values_ : weights_).push_back(value);
   return absl::OkStatus();
 }
 
 absl::Status SampleBuilder::CheckCounts() const {
-  RETURN_IF_ERROR(WantCount("label", schema_.label, 1, labels_.size()));
+  for (size_t i = 0; i < label_counts_.size(); ++i)
+    RETURN_IF_ERROR(WantCount("label", schema_.labels[i], 1, label_counts_[i]));
   RETURN_IF_ERROR(WantCount("dense", schema_.dense_slot, static_cast<size_t>(schema_.dense_dim), dense_.size()));
   if (!schema_.weight_slot.empty()) RETURN_IF_ERROR(WantCount("weight", schema_.weight_slot, 1, weights_.size()));
   if (!schema_.user_slot.empty() && user_slot_ < 0)
@@ -97,9 +108,10 @@ absl::Status SampleBuilder::Finish(SampleBlock& block) {
   RETURN_IF_ERROR(CheckCounts());
   block.slots = slots_;
   block.dense_dim = schema_.dense_dim;
+  block.label_dim = static_cast<int>(labels_.size());
   const size_t first_key = block.keys.size();
   AppendKeys(block);
-  block.labels.Append(labels_[0]);
+  block.labels.Append(labels_.data(), labels_.size());
   block.dense.Append(dense_.data(), dense_.size());
   if (!schema_.weight_slot.empty()) block.weights.Append(weights_[0]);
   if (user_slot_ >= 0) {

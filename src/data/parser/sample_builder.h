@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +15,22 @@
 
 namespace regatta::data {
 
-// A click or none, or the share of clicks in between: the loss and the metrics of a CTR model know no others.
-inline bool IsLabel(float value) { return value >= 0 && value <= 1; }
+// The finite values that one label may have. From 0 to 1: a click or none, or the share of clicks in between; the loss
+// and the metrics of a click model know no others.
+struct LabelRange {
+  float least = 0;
+  float most = 1;
+  bool Contains(float value) const { return value >= least && value <= most; }
+};
+
+// Of each label that is read.
+inline std::vector<LabelRange> LabelRangesOf(const Schema& schema) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  std::vector<LabelRange> ranges;
+  for (int i = 0; i < schema.label_dim(); ++i)
+    ranges.push_back(schema.IsReal(schema.labels[static_cast<size_t>(i)]) ? LabelRange{-kMost, kMost} : LabelRange{});
+  return ranges;
+}
 
 class SampleBuilder {
  public:
@@ -37,18 +52,22 @@ class SampleBuilder {
     uint32_t slot;
     base::Key key;
   };
+  absl::Status AddNumber(FieldRef ref, float value, std::string_view text);
   absl::Status CheckCounts() const;
   void AppendKeys(SampleBlock& block);
 
   // Constant after construction.
   const Schema schema_;
   const int slots_;
+  const std::vector<LabelRange> label_ranges_;
   int user_slot_ = -1;  // the sparse slot that is the user too
 
   std::vector<SlotKey> keys_;
   bool ordered_ = true;  // keys_ ascend by slot
   std::vector<uint32_t> counts_;
-  std::vector<float> labels_, dense_, weights_, values_;
+  std::vector<float> labels_;  // of each label its last value
+  std::vector<uint32_t> label_counts_;
+  std::vector<float> dense_, weights_, values_;
   std::vector<uint64_t> users_;
 };
 

@@ -106,7 +106,8 @@ bool SlotPlan::Compile(std::string_view line, const FieldMap& fields, int slots)
   return true;
 }
 
-// Where each token's value goes: keys and their values by slot, then by position; the rest by position.
+// Where each token's value goes: keys and their values by slot, then by position; labels by label; the rest by
+// position.
 void SlotPlan::Place(const std::vector<FieldRef>& refs, int slots) {
   ends_.assign(static_cast<size_t>(slots), 0);
   for (const FieldRef& ref : refs)
@@ -128,6 +129,7 @@ void SlotPlan::Place(const std::vector<FieldRef>& refs, int slots) {
   }
   uint32_t dense = 0;
   for (size_t i = 0; i < refs.size(); ++i) {
+    if (refs[i].field == Field::kLabel) tokens_[i].to = refs[i].slot;
     if (refs[i].field == Field::kDense) tokens_[i].to = dense++;
     if (refs[i].field == Field::kValue) tokens_[i].to = key_places[values_++];
   }

@@ -20,7 +20,7 @@ class SlotPlan {
   struct Targets {
     base::Key* keys;
     uint64_t* users;
-    float* floats[4];  // label, dense, weight, value
+    float* floats[4];  // labels, dense, weight, value
   };
 
   struct Token {

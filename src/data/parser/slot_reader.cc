@@ -1,6 +1,7 @@
 #include "data/parser/slot_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "data/parser/sample_builder.h"
@@ -38,19 +39,27 @@ class SlotReaderParser final : public LineParser {
   SampleBuilder builder_;
 };
 
-void RaiseNumber(std::string& name) {
+void RaiseNumber(std::string& name, size_t by) {
   uint64_t number = 0;
-  if (absl::SimpleAtoi(name, &number)) name = absl::StrCat(number + 1);
+  if (absl::SimpleAtoi(name, &number)) name = absl::StrCat(number + by);
 }
 
 // The schema with the names that the file has for its slots.
 Schema InFile(const Schema& schema) {
   Schema in_file = schema;
-  in_file.label = std::string("1");
-  if (std::find(schema.sparse_slots.begin(), schema.sparse_slots.end(), "1") != schema.sparse_slots.end()) {
-    for (std::string& name : in_file.sparse_slots) RaiseNumber(name);
-    RaiseNumber(in_file.user_slot);
-    RaiseNumber(in_file.weight_slot);
+  const size_t labels = schema.labels.size();
+  bool taken = false;
+  in_file.real_labels.clear();
+  for (size_t i = 0; i < labels; ++i) {
+    const std::string name = absl::StrCat(i + 1);
+    if (schema.IsReal(schema.labels[i])) in_file.real_labels.push_back(name);
+    taken |= std::find(schema.sparse_slots.begin(), schema.sparse_slots.end(), name) != schema.sparse_slots.end();
+    in_file.labels[i] = name;
+  }
+  if (taken) {
+    for (std::string& name : in_file.sparse_slots) RaiseNumber(name, labels);
+    RaiseNumber(in_file.user_slot, labels);
+    RaiseNumber(in_file.weight_slot, labels);
   }
   return in_file;
 }

@@ -1,5 +1,6 @@
-// slot_reader's text: `feasign:slot` tokens, separated by spaces; slot 1 is the label. Where the model itself declares
-// a slot "1" beside its label, its numbered slots are the file's slots one higher.
+// slot_reader's text: `feasign:slot` tokens, separated by spaces; slot 1 is the label, of a model with L labels slots
+// 1 … L are. Where the model itself declares one of these slots beside its labels, its numbered slots are the file's
+// slots L higher. That does not depend on whether labels are read.
 #pragma once
 
 #include <memory>

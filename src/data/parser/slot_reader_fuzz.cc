@@ -7,6 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   schema.dense_dim = 1;
   schema.weight_slot = "w";
   schema.user_slot = "u";
-  regatta::data::CheckAnyBytes(*regatta::data::MakeSlotReaderParser(schema).value(), schema, data, size);
+  for (const regatta::data::Schema& any : regatta::data::WithAnyLabels(schema))
+    regatta::data::CheckAnyBytes(*regatta::data::MakeSlotReaderParser(any).value(), any, data, size);
   return 0;
 }

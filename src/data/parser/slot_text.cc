@@ -20,6 +20,7 @@ class SlotTextParser final : public Parser {
         builder_(schema),
         slots_(static_cast<int>(schema.sparse_slots.size())),
         dense_dim_(schema.dense_dim),
+        label_ranges_(LabelRangesOf(schema)),
         has_weight_(!schema.weight_slot.empty()),
         has_user_(!schema.user_slot.empty()) {
     const auto it = std::find(schema.sparse_slots.begin(), schema.sparse_slots.end(), schema.user_slot);
@@ -32,12 +33,13 @@ class SlotTextParser final : public Parser {
   // What a line that follows the plan is parsed into before it counts.
   struct Draft {
     uint64_t user = 0;
-    float label = 0;
+    float* labels = nullptr;  // where they will be in the block
     float weight = 0;
   };
 
   const char* FollowPlan(const char* p, SampleBlock& block);
   SlotPlan::Targets TargetsOf(Draft& draft, SampleBlock& block) const;
+  bool AreLabels(const float* labels) const;
   void Accept(const Draft& draft, SampleBlock& block) const;
   const char* ParsePlainly(const char* p, const char* end, SampleBlock& block);
   absl::Status ParseLine(std::string_view line, SampleBlock& block);
@@ -47,6 +49,7 @@ class SlotTextParser final : public Parser {
   SampleBuilder builder_;
   const int slots_;
   const int dense_dim_;
+  const std::vector<LabelRange> label_ranges_;
   const bool has_weight_;
   const bool has_user_;
   int user_slot_ = -1;
@@ -59,6 +62,7 @@ class SlotTextParser final : public Parser {
 void SlotTextParser::Parse(std::string_view text, SampleBlock& block) {
   block.slots = slots_;
   block.dense_dim = dense_dim_;
+  block.label_dim = static_cast<int>(label_ranges_.size());
   const char* p = text.data();
   const char* const end = p + text.size();
   separators_.Start(p, end);
@@ -73,9 +77,10 @@ void SlotTextParser::Parse(std::string_view text, SampleBlock& block) {
 }
 
 SlotPlan::Targets SlotTextParser::TargetsOf(Draft& draft, SampleBlock& block) const {
+  draft.labels = block.labels.Room(label_ranges_.size());
   return {block.keys.Room(plan_.keys()),
           &draft.user,
-          {&draft.label, block.dense.Room(static_cast<size_t>(dense_dim_)), &draft.weight,
+          {draft.labels, block.dense.Room(static_cast<size_t>(dense_dim_)), &draft.weight,
            block.values.Room(plan_.values())}};
 }
 
@@ -85,10 +90,16 @@ const char* SlotTextParser::FollowPlan(const char* p, SampleBlock& block) {
   if (separators == nullptr) return nullptr;
   Draft draft;
   const char* const newline = plan_.Follow(p, separators, TargetsOf(draft, block));
-  if (newline == nullptr || draft.weight < 0 || !IsLabel(draft.label)) return nullptr;
+  if (newline == nullptr || draft.weight < 0 || !AreLabels(draft.labels)) return nullptr;
   separators_.Pass(plan_.tokens());
   Accept(draft, block);
   return newline;
+}
+
+bool SlotTextParser::AreLabels(const float* labels) const {
+  for (const LabelRange& range : label_ranges_)
+    if (!range.Contains(*labels++)) return false;
+  return true;
 }
 
 void SlotTextParser::Accept(const Draft& draft, SampleBlock& block) const {
@@ -101,7 +112,7 @@ void SlotTextParser::Accept(const Draft& draft, SampleBlock& block) const {
   block.keys.Added(plan_.keys());
   block.values.Added(plan_.values());
   block.dense.Added(static_cast<size_t>(dense_dim_));
-  block.labels.Append(draft.label);
+  block.labels.Added(label_ranges_.size());
   if (has_weight_) block.weights.Append(draft.weight);
   if (user_slot_ >= 0) {
     const uint32_t begin = user_slot_ == 0 ? base : ends[user_slot_ - 1];

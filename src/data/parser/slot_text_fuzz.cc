@@ -14,7 +14,7 @@ namespace regatta::data {
 namespace {
 
 struct Sample {
-  float label = 0;
+  std::vector<float> labels;
   std::vector<float> dense;
   std::vector<uint64_t> slots[2];
 };
@@ -63,10 +63,11 @@ std::optional<float> PlainDecimal(const std::string& text) {
   return value;
 }
 
-std::optional<Sample> PlainSample(std::string line) {
+// `click` is from 0 to 1; if there are two labels, `price` is any number.
+std::optional<Sample> PlainSample(std::string line, size_t want_labels) {
   if (!line.empty() && line.back() == '\r') line.pop_back();
   Sample sample;
-  int labels = 0;
+  std::vector<float> clicks, prices;
   for (const std::string& token : Split(line, " \t")) {
     const size_t colon = token.find(':');
     if (colon == token.npos || colon == 0 || colon + 1 == token.size()) return std::nullopt;
@@ -75,19 +76,18 @@ std::optional<Sample> PlainSample(std::string line) {
       const auto id = PlainId(value);
       if (!id) return std::nullopt;
       sample.slots[name == "22"].push_back(*id);
-    } else if (name == "click" || name == "dense_feature") {
+    } else if ((name == "click" && want_labels > 0) || (name == "price" && want_labels > 1) ||
+               name == "dense_feature") {
       const auto number = PlainDecimal(value);
       if (!number) return std::nullopt;
       if (name == "click" && !(*number >= 0 && *number <= 1)) return std::nullopt;
-      if (name == "click") {
-        sample.label = *number;
-        ++labels;
-      } else {
-        sample.dense.push_back(*number);
-      }
+      (name == "click" ? clicks : name == "price" ? prices : sample.dense).push_back(*number);
     }
   }
-  if (labels != 1 || sample.dense.size() != 2) return std::nullopt;
+  if (clicks.size() != (want_labels > 0) || prices.size() != (want_labels > 1) || sample.dense.size() != 2)
+    return std::nullopt;
+  sample.labels = clicks;
+  sample.labels.insert(sample.labels.end(), prices.begin(), prices.end());
   return sample;
 }
 
@@ -99,17 +99,18 @@ void Check(bool same, const char* what, const std::string& line) {
 
 bool SameBits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
-void Compare(const std::vector<std::string>& lines, const SampleBlock& block) {
+void Compare(const std::vector<std::string>& lines, const SampleBlock& block, size_t labels) {
   size_t sample = 0, bad = 0;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (HoldsNothing(lines[i])) continue;
-    const std::optional<Sample> want = PlainSample(lines[i]);
+    const std::optional<Sample> want = PlainSample(lines[i], labels);
     if (!want) {
       ++bad;
       continue;
     }
     Check(sample < static_cast<size_t>(block.size), "taking", lines[i]);
-    Check(SameBits(block.labels[sample], want->label), "label", lines[i]);
+    for (size_t j = 0; j < labels; ++j)
+      Check(SameBits(block.labels[labels * sample + j], want->labels[j]), "label", lines[i]);
     for (size_t j = 0; j < 2; ++j) {
       Check(SameBits(block.dense[2 * sample + j], want->dense[j]), "dense", lines[i]);
       const size_t bag = 2 * sample + j;
@@ -138,15 +139,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     lines.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  auto parser = MakeSlotTextParser(schema).value();
-  // The text twice: the second time the plan of the first is there.
   const std::string padded = text + text + std::string(kPadding, '5');
   const std::string_view view(padded);
-  SampleBlock once;
-  parser->Parse(view.substr(text.size(), text.size()), once);
-  Compare(lines, once);
-  SampleBlock again;
-  parser->Parse(view.substr(0, text.size()), again);
-  Compare(lines, again);
+  for (const size_t labels : {1, 2, 0}) {
+    if (labels == 2) schema.labels = {"click", "price"}, schema.real_labels = {"price"};
+    schema.label_use = labels == 0 ? LabelUse::kAbsent : LabelUse::kRead;
+    auto parser = MakeSlotTextParser(schema).value();
+    // The text twice: the second time the plan of the first is there.
+    SampleBlock once;
+    parser->Parse(view.substr(text.size(), text.size()), once);
+    Compare(lines, once, labels);
+    SampleBlock again;
+    parser->Parse(view.substr(0, text.size()), again);
+    Compare(lines, again, labels);
+  }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "data/parser/slot_plan.h"
 
@@ -159,7 +160,7 @@ TEST(SlotText, TakesOddSpacingAndLineEndings) {
 
 TEST(SlotText, ReadsValuesOfKeys) {
   Schema schema;
-  schema.label = "label";
+  schema.labels = {"label"};
   schema.sparse_slots = {"feat_idx"};
   schema.value_slot = "feat_value";
   const SampleBlock block = ParseText(schema,
@@ -299,6 +300,79 @@ TEST(SlotPlan, TakesOnlyLinesThatFollowIt) {
                                    "click:1 other:x d:0.5 1:1 2:1\r\r"})
       EXPECT_FALSE(follows(line, target)) << line;
   }
+}
+
+Schema TwoLabels() {
+  Schema schema = TextSchema();
+  schema.labels = {"click", "price"};
+  schema.real_labels = {"price"};
+  return schema;
+}
+
+std::vector<float> LabelsOf(const SampleBlock& block) { return {block.labels.begin(), block.labels.end()}; }
+
+// Lines that follow the plan, and lines that do not: labels in another order, apart, with exponents.
+TEST(SlotText, ReadsSeveralLabels) {
+  const SampleBlock block = ParseText(TwoLabels(),
+                                      "click:1 price:2.5 d:0.5 1:10\n"
+                                      "click:0 price:-17 d:0.5 1:11\n"
+                                      "click:1 price:0.001 d:0.5 1:12\n"
+                                      "price:1e30 d:0.5 1:13 click:0\n"
+                                      "price:8 d:0.5 1:14 click:0.25\n"
+                                      "price:12345678.5 d:0.5 1:15 click:1\n");
+  ASSERT_EQ(block.size, 6) << block.bad[0].reason;
+  EXPECT_EQ(block.label_dim, 2);
+  EXPECT_EQ(LabelsOf(block), std::vector<float>({1, 2.5f, 0, -17, 1, 0.001f, 0, 1e30f, 0.25f, 8, 1, 12345678.5f}));
+  for (int s = 0; s < 6; ++s) EXPECT_EQ(TextBag(block, s, 0), Ids({10u + static_cast<uint64_t>(s)}));
+}
+
+TEST(SlotText, EveryLabelMustComeOnceAndBeInItsRange) {
+  const std::string good = "click:1 price:2.5 d:0.5 1:10\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {"click:2 price:2.5 d:0.5 1:10", "slot 'click': expected a label from 0 to 1, found '2'"},
+      {"click:-0.5 price:2.5 d:0.5 1:10", "slot 'click': expected a label from 0 to 1, found '-0.5'"},
+      {"click:1 price:nan d:0.5 1:10", "slot 'price': expected a finite number, found 'nan'"},
+      {"click:1 price:1e39 d:0.5 1:10", "slot 'price': expected a finite number, found '1e39'"},
+      {"click:1 d:0.5 1:10", "expected 1 value of the label slot 'price', found 0"},
+      {"price:1 d:0.5 1:10", "expected 1 value of the label slot 'click', found 0"},
+      {"click:1 price:1 price:2 d:0.5 1:10", "expected 1 value of the label slot 'price', found 2"},
+      {"click:1 click:1 d:0.5 1:10", "expected 1 value of the label slot 'click', found 2"},
+  };
+  for (const auto& [line, reason] : cases) {
+    const SampleBlock block = ParseText(TwoLabels(), good + good + line + "\n" + good);
+    EXPECT_EQ(LabelsOf(block), std::vector<float>({1, 2.5f, 1, 2.5f, 1, 2.5f})) << line;
+    ASSERT_EQ(block.bad.size(), 1u) << line;
+    EXPECT_EQ(block.bad[0].reason, reason);
+  }
+}
+
+TEST(SlotText, ARealLabelMayBeAnyFiniteNumber) {
+  Schema schema = TextSchema();
+  schema.real_labels = {"click"};
+  const SampleBlock block = ParseText(schema, "click:7 d:1\nclick:-3.5 d:1\nclick:-3e38 d:1\nclick:inf d:1\n");
+  EXPECT_EQ(LabelsOf(block), std::vector<float>({7, -3.5f, -3e38f}));
+  EXPECT_EQ(block.bad_lines, 1u);
+}
+
+TEST(SlotText, LabelsThatAreNotReadMayLackOrBeAnything) {
+  Schema schema = TwoLabels();
+  schema.label_use = LabelUse::kAbsent;
+  const SampleBlock block = ParseText(schema, "d:1 1:5\nd:2 1:6\nclick:1 price:x d:3 1:7\nclick:1 price:y d:4 1:8\n");
+  ASSERT_EQ(block.size, 4) << block.bad[0].reason;
+  EXPECT_EQ(block.label_dim, 0);
+  EXPECT_TRUE(block.labels.empty());
+  EXPECT_EQ(TextBag(block, 3, 0), Ids({8}));
+}
+
+TEST(SlotText, RefusesLabelsThatCannotBe) {
+  Schema schema = TwoLabels();
+  schema.labels.push_back("click");
+  EXPECT_EQ(MakeSlotTextParser(schema).status().message(), "slot 'click' is declared twice");
+  schema.labels = {};
+  EXPECT_EQ(MakeSlotTextParser(schema).status().message(), "the schema names no label slot");
+  schema.labels = {"click"};
+  EXPECT_EQ(MakeSlotTextParser(schema).status().message(),
+            "slot 'price' is declared as a label that may be any number, and is no label");
 }
 
 TEST(SlotText, RefusesASchemaThatNamesASlotTwice) {

@@ -18,7 +18,7 @@ class Dcn : public Model {
     const Cross::Result cross = cross_(in, x);
     const torch::Tensor joint = torch::cat({deep_(in, x), cross.x}, 1);
     Output out = BinaryOutput(torch::addmm(in.dense[bias_], joint, in.dense[weight_]), in.labels);
-    if (l2_reg_cross_ > 0) out.loss = out.loss + l2_reg_cross_ * cross.penalty;
+    if (l2_reg_cross_ > 0 && out.loss.defined()) out.loss = out.loss + l2_reg_cross_ * cross.penalty;
     return out;
   }
 

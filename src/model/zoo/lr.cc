@@ -13,7 +13,7 @@ class Lr : public Model {
     if (params.Has("sparse_inputs_slots")) {
       DeclareCriteoSlots(params, spec_);
     } else {
-      spec_.schema.label = "label";
+      spec_.schema.labels = {"label"};
       spec_.schema.sparse_slots = {"feat_idx"};
       spec_.schema.value_slot = "feat_value";
       spec_.schema.dense_slot.clear();

@@ -50,8 +50,10 @@ class Numbers : public data::Dataset {
         batch->keys.push_back(slot * 1000 + (batch->index + s) % 7);
         batch->offsets.push_back(static_cast<uint32_t>(batch->keys.size()));
       }
-      batch->labels.push_back(batch->index == bad_ ? std::nanf("") : static_cast<float>(s % 2));
+      for (int i = 0; i < label_dim; ++i)
+        batch->labels.push_back(batch->index == bad_ ? std::nanf("") : static_cast<float>(s % 2 + 10 * i));
     }
+    batch->label_dim = label_dim;
     return batch;
   }
   void Interrupt() override {
@@ -63,6 +65,7 @@ class Numbers : public data::Dataset {
   absl::Status EndPass() override { return absl::OkStatus(); }
   data::Progress progress() const override { return {}; }
 
+  int label_dim = 1;                     // label i of sample s is s % 2 + 10 · i
   uint64_t hang_at = UINT64_MAX;         // the batch that never comes, until Interrupt
   std::atomic<bool>* at_hang = nullptr;  // becomes true when that is so
 
@@ -78,7 +81,7 @@ class Numbers : public data::Dataset {
 struct Embedded {
   static constexpr double kLearningRate = 0.5;
 
-  explicit Embedded(int threads, table::NanPolicy nan_policy = table::NanPolicy::kAbort) {
+  explicit Embedded(int threads, table::NanPolicy nan_policy = table::NanPolicy::kAbort, int64_t biases = 1) {
     table::SparseTableConfig sparse_config;
     sparse_config.name = "embedding";
     sparse_config.dim = 1;
@@ -86,7 +89,7 @@ struct Embedded {
     sparse_config.rule = {.name = "sgd", .learning_rate = kLearningRate};
     sparse = *table::SparseTable::Create(sparse_config);
     table::DenseTableConfig dense_config;
-    dense_config.parameters = {{"bias", {1}, {"constant", 0, 0}}};
+    dense_config.parameters = {{"bias", {biases}, {"constant", 0, 0}}};
     dense_config.rule = {.name = "sgd", .learning_rate = kLearningRate};
     dense = *table::DenseTable::Create(dense_config);
     client =

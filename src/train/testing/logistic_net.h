@@ -25,20 +25,21 @@ class LogisticNet : public Net {
   const NetSpec& spec() const override { return spec_; }
 
   absl::StatusOr<NetOutput> Forward(const NetInput& in) override {
-    const int64_t samples = in.labels.shape[0], width = in.lookups[0].shape[1];
-    const std::span<const float> x = in.lookups[0].floats(), labels = in.labels.floats();
-    loss_.clear(), predictions_.clear(), slope_.clear();
-    for (int64_t s = 0; s < samples; ++s) {
-      double logit = in.parameters[0].floats()[0];
-      for (int64_t j = 0; j < width; ++j) logit += x[static_cast<size_t>(s * width + j)];
-      const double p = 1 / (1 + std::exp(-logit)), y = labels[static_cast<size_t>(s)];
+    const int64_t samples = in.samples();
+    const std::span<const float> labels = in.labels.floats();
+    const std::vector<double> predictions = Probabilities(in);
+    loss_.clear(), slope_.clear();
+    for (size_t s = 0; s < predictions.size(); ++s) {
+      const double p = predictions[s], y = labels[s];
       loss_.push_back(static_cast<float>(-y * std::log(p) - (1 - y) * std::log(1 - p)));
-      predictions_.push_back(static_cast<float>(p));
       slope_.push_back(static_cast<float>(p - y));
     }
-    width_ = width;
-    return NetOutput{base::TensorView::Vector(loss_.data(), samples),
-                     base::TensorView::Vector(predictions_.data(), samples)};
+    return NetOutput{base::TensorView::Vector(loss_.data(), samples), views_};
+  }
+
+  absl::StatusOr<Predictions> Predict(const NetInput& in) override {
+    Probabilities(in);
+    return views_;
   }
 
   absl::StatusOr<NetGrads> Backward(const base::TensorView& weights) override {
@@ -58,23 +59,51 @@ class LogisticNet : public Net {
   NetSpec spec_;
 
  private:
+  // Also as the predictions that views_ is of.
+  std::vector<double> Probabilities(const NetInput& in) {
+    const int64_t samples = in.samples();
+    const std::span<const float> x = in.lookups[0].floats();
+    width_ = in.lookups[0].shape[1];
+    std::vector<double> probabilities;
+    for (int64_t s = 0; s < samples; ++s) {
+      double logit = in.parameters[0].floats()[0];
+      for (int64_t j = 0; j < width_; ++j) logit += x[static_cast<size_t>(s * width_ + j)];
+      probabilities.push_back(1 / (1 + std::exp(-logit)));
+    }
+    predictions_.assign(probabilities.begin(), probabilities.end());
+    views_[0] = base::TensorView::Vector(predictions_.data(), samples);
+    return probabilities;
+  }
+
   std::vector<float> loss_, predictions_, slope_, x_grad_;
   int64_t width_ = 0;
   float bias_grad_ = 0;
-  std::array<base::TensorView, 1> lookup_grads_, parameter_grads_;
+  std::array<base::TensorView, 1> views_, lookup_grads_, parameter_grads_;
 };
 
 // The same with outputs and gradients that a test spoils.
 class SpoiltNet : public LogisticNet {
  public:
-  using Spoil = std::function<absl::Status(NetOutput&)>;
+  // The views of an output, which a test may change.
+  struct Output {
+    base::TensorView loss;
+    std::vector<base::TensorView> predictions;
+  };
+  using Spoil = std::function<absl::Status(Output&)>;
   using SpoilGrads = std::function<absl::Status(std::vector<base::TensorView>&, std::vector<base::TensorView>&)>;
   explicit SpoiltNet(Spoil output, SpoilGrads grads) : output_(std::move(output)), grads_(std::move(grads)) {}
 
   absl::StatusOr<NetOutput> Forward(const NetInput& in) override {
-    ASSIGN_OR_RETURN(NetOutput out, LogisticNet::Forward(in));
-    if (output_) RETURN_IF_ERROR(output_(out));
-    return out;
+    ASSIGN_OR_RETURN(const NetOutput right, LogisticNet::Forward(in));
+    spoilt_ = {right.loss, {right.predictions.begin(), right.predictions.end()}};
+    if (output_) RETURN_IF_ERROR(output_(spoilt_));
+    return NetOutput{spoilt_.loss, spoilt_.predictions};
+  }
+  absl::StatusOr<Predictions> Predict(const NetInput& in) override {
+    ASSIGN_OR_RETURN(const Predictions right, LogisticNet::Predict(in));
+    spoilt_ = {{}, {right.begin(), right.end()}};
+    if (output_) RETURN_IF_ERROR(output_(spoilt_));
+    return spoilt_.predictions;
   }
   absl::StatusOr<NetGrads> Backward(const base::TensorView& weights) override {
     ASSIGN_OR_RETURN(const NetGrads right, LogisticNet::Backward(weights));
@@ -86,6 +115,7 @@ class SpoiltNet : public LogisticNet {
 
  private:
   const Spoil output_;
+  Output spoilt_;
   const SpoilGrads grads_;
   std::vector<base::TensorView> lookups_, parameters_;
 };
