@@ -28,6 +28,7 @@ class GrpcClient final : public PsClient {
   int sparse_tables() const override { return static_cast<int>(layout_.pull_widths.size()); }
   int pull_width(int table) const override { return layout_.pull_widths[static_cast<size_t>(table)]; }
   int64_t dense_size() const override { return layout_.dense_size; }
+  int push_width(int table) const override { return layout_.push_widths[static_cast<size_t>(table)]; }
   void Pull(const StepTag& tag, std::span<const base::TableKeys> keys, std::span<const base::RowsView<float>> out,
             Call& call) override;
   void PullDense(const StepTag& tag, std::span<float> out, Call& call) override;

@@ -21,6 +21,7 @@ class LocalClient final : public PsClient {
 
   int sparse_tables() const override { return static_cast<int>(sparse_.size()); }
   int pull_width(int table) const override { return sparse_[static_cast<size_t>(table)]->pull_width(); }
+  int push_width(int table) const override { return sparse_[static_cast<size_t>(table)]->push_width(); }
   int64_t dense_size() const override { return dense_ == nullptr ? 0 : dense_->size(); }
   void Pull(const StepTag& tag, std::span<const base::TableKeys> keys, std::span<const base::RowsView<float>> out,
             Call& call) override;

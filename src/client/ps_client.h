@@ -31,7 +31,8 @@ class PsClient {
   virtual ~PsClient() = default;
 
   virtual int sparse_tables() const = 0;
-  virtual int pull_width(int table) const = 0;
+  virtual int pull_width(int table) const = 0;  // floats of a row
+  virtual int push_width(int table) const = 0;  // floats of a gradient
   virtual int64_t dense_size() const = 0;
 
   // out[i].row(j) = the row of keys[i].keys[j], pull_width floats. Keys and out belong to the call until it is done.

@@ -20,6 +20,7 @@ class Async : public Communicator {
 
   Traits traits() const override { return {.prefetches = window_ > 0}; }
   absl::Status BeginPass(const base::PassKeys& keys) override;
+  std::vector<RowWidths> widths() const override { return WidthsOf(client_); }
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;

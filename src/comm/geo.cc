@@ -48,6 +48,13 @@ Geo::~Geo() {
   if (thread_.joinable()) thread_.join();
 }
 
+// Gradients go to the replica.
+std::vector<RowWidths> Geo::widths() const {
+  std::vector<RowWidths> widths;
+  for (const auto& replica : replicas_) widths.push_back({replica->local->pull_width(), replica->local->push_width()});
+  return widths;
+}
+
 // Nothing is pending when a pass begins: every row and parameter becomes what the servers have.
 absl::Status Geo::BeginPass(const base::PassKeys& keys) {
   kind_ = keys.kind;

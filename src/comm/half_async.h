@@ -21,6 +21,7 @@ class HalfAsync : public Communicator {
 
   Traits traits() const override { return {.batches_a_push = group_.size()}; }
   absl::Status BeginPass(const base::PassKeys& keys) override;
+  std::vector<RowWidths> widths() const override { return WidthsOf(client_); }
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;

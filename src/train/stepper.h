@@ -58,6 +58,9 @@ class Stepper {
   absl::Status Commit(uint32_t samples, std::span<const base::TableGrads> tables,
                       std::span<const base::DenseGrad> dense);
 
+  // Of each sparse table.
+  std::vector<comm::RowWidths> widths() const { return communicator_.widths(); }
+
   // Of the present step, in the communicator.
   double pull_seconds() const { return pull_seconds_; }
   double commit_seconds() const { return commit_seconds_; }

@@ -162,6 +162,7 @@ class InProcessJob {
     int pull_width(int table) const override { return hosted().sparse(table).pull_width(); }
     int64_t dense_size() const override { return hosted().dense().size(); }
     void Pull(const client::StepTag& tag, std::span<const base::TableKeys> keys,
+    int push_width(int table) const override { return hosted().sparse(table).push_width(); }
               std::span<const base::RowsView<float>> out, client::Call& call) override {
       lanes_[kSparse].Send(call, [this, tag, keys, out]() -> absl::Status {
         RETURN_IF_ERROR(AwaitTurn(kSparse, tag));
