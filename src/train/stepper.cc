@@ -53,9 +53,6 @@ absl::StatusOr<base::StepRows> Stepper::Pull(std::span<const base::TableKeys> ta
   if (pulls_ == Pulls::kOne && state_ == State::kPulled)
     return absl::FailedPreconditionError(
         absl::StrCat("step ", place_.step, " pulls a second time: make the Stepper with Pulls::kSeveral"));
-  if (state_ == State::kPulled && prefetches())
-    return absl::UnimplementedError(absl::StrCat(
-        "step ", place_.step, " pulls a second time: a mode that fetches ahead has the rows of one pull a step"));
   base::StepRows rows;
   {
     metrics::TraceSpan span(tracer_, "pull");

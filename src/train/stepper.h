@@ -50,8 +50,7 @@ class Stepper {
   // A step that was begun and not committed is given up.
   void BeginStep(const StepPlace& place);
   // A row for each key of every table, until the step's Commit (in inference: the next BeginStep), and the dense
-  // parameters, until then or the next Pull. FAILED_PRECONDITION for a second pull with Pulls::kOne, UNIMPLEMENTED for
-  // one in a mode that fetches ahead.
+  // parameters, until then or the next Pull. FAILED_PRECONDITION for a second pull with Pulls::kOne.
   absl::StatusOr<base::StepRows> Pull(std::span<const base::TableKeys> tables);
   // Gradients are sums over `samples`. A table may come several times, for instance once for each Pull; the gradients
   // of a key are added up. FAILED_PRECONDITION if the step has not pulled, was committed or is one of inference.
