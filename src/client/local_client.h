@@ -38,7 +38,8 @@ class LocalClient final : public PsClient {
   void BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) override;
   void LeavePass(const StepTag& tag, Call& call) override;
 
-  // With NanPolicy::kAbort an error if a gradient of the step is NaN or Inf: before any table is changed.
+  // An error if a learning rate of the step cannot be, or with NanPolicy::kAbort a gradient: before any table is
+  // changed.
   absl::Status Check(const base::StepGrads& grads) const;
   // The live dense parameters, without a copy; for a caller whose steps do not overlap.
   std::span<const float> LiveDense() const;

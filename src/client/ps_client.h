@@ -40,7 +40,8 @@ class PsClient {
                     std::span<const base::RowsView<float>> out, Call& call) = 0;
   virtual void PullDense(const StepTag& tag, std::span<float> out, Call& call) = 0;
 
-  // The gradients of a step (grads.step is the servers' step). What they view may be reused when these return.
+  // The gradients of a step (grads.step is the servers' step), with the learning rates that it brings. What they view
+  // may be reused when these return.
   virtual void Push(const base::StepGrads& grads, Call& call) = 0;
   virtual void PushDense(const base::StepGrads& grads, Call& call) = 0;
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/learning_rate.h"
+
 namespace regatta::comm {
 namespace {
 
@@ -52,11 +54,11 @@ absl::Status Async::Prefetch(const base::StepKeys& keys) {
 absl::Status Async::Start(Fetch& fetch, const base::StepKeys& keys) {
   RETURN_IF_ERROR(fetch.call.Wait());  // of rows that nobody came for
   fetch.step = keys.step;
-  client_.Pull({pass_, keys.step, keys.kind}, keys.tables, fetch.rows.Reserve(client_, keys.tables), fetch.call);
-}
   fetch.taken = false;
-
+  client_.Pull({pass_, keys.step, keys.kind}, keys.tables, fetch.rows.Reserve(client_, keys.tables), fetch.call);
   return absl::OkStatus();
+}
+
 absl::Status Async::Pull(const base::StepKeys& keys, base::StepRows* rows) {
   Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
   // The trainer has announced the step after this one already: this one's rows are in the present place.
@@ -71,6 +73,7 @@ absl::Status Async::Pull(const base::StepKeys& keys, base::StepRows* rows) {
 }
 
 absl::Status Async::Commit(const base::StepGrads& grads) {
+  RETURN_IF_ERROR(base::CheckLearningRates(grads));
   Slot& slot = *slots_[static_cast<size_t>(grads.thread)];
   slot.fetches[slot.present].step.reset();
   slot.present ^= 1;

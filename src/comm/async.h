@@ -20,8 +20,8 @@ class Async : public Communicator {
   Async(client::PsClient& client, int threads, uint64_t window, const std::optional<Resumed>& resumed = std::nullopt);
 
   Traits traits() const override { return {.prefetches = window_ > 0}; }
-  absl::Status BeginPass(const base::PassKeys& keys) override;
   std::vector<RowWidths> widths() const override { return WidthsOf(client_); }
+  absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
   absl::Status Commit(const base::StepGrads& grads) override;

@@ -329,7 +329,7 @@ absl::Status HostedJob::Apply(const SyncStage::Sum& step) {
     if (!table.keys.keys.empty()) RETURN_IF_ERROR(sparse(table.keys.table).Push(table, options));
   if (step.dense.empty()) return absl::OkStatus();
   const base::DenseGrad grad{0, step.dense};
-  return dense().Push({&grad, 1}, options);
+  return dense().Push({&grad, 1}, options, step.dense_learning_rate);
 }
 
 }  // namespace regatta::server

@@ -120,6 +120,48 @@ TEST(Stepper, AModeThatFetchesAheadPullsSeveralTimesAStep) {
   EXPECT_EQ(setup.RowOf(6), 8.0f);
 }
 
+TEST(Stepper, ACommitMayBringItsLearningRates) {
+  Embedded setup(1);
+  Stepper stepper(*setup.local, 0, Stepper::Pulls::kSeveral);
+  const base::GroupedKeys keys({5});
+  const base::TableKeys table = keys.view();
+  const std::vector<float> sums = {4}, bias = {8};
+  const base::DenseGrad dense{0, bias};
+  const auto commit = [&](std::optional<float> rate, std::optional<float> dense_rate) {
+    stepper.BeginStep({});
+    EXPECT_TRUE(stepper.Pull({&table, 1}).ok());
+    base::TableGrads grads[] = {GradsOf(keys, sums), GradsOf(keys, sums)};
+    grads[0].learning_rate = grads[1].learning_rate = rate;
+    return stepper.Commit(4, grads, {&dense, 1}, dense_rate);
+  };
+  ASSERT_TRUE(commit(0.25f, std::nullopt).ok());  // mean gradients 2 and 2
+  EXPECT_EQ(setup.RowOf(5), -0.5f);
+  EXPECT_EQ(setup.dense->Values()[0], -1.0f) << "its schedule's ½";
+  ASSERT_TRUE(commit(std::nullopt, 2.0f).ok());
+  EXPECT_EQ(setup.RowOf(5), -1.5f);
+  EXPECT_EQ(setup.dense->Values()[0], -5.0f);
+  for (const float rate : {NAN, -1.0f, INFINITY}) {
+    EXPECT_EQ(commit(rate, std::nullopt).code(), absl::StatusCode::kInvalidArgument) << rate;
+    EXPECT_EQ(commit(std::nullopt, rate).code(), absl::StatusCode::kInvalidArgument) << rate;
+  }
+  EXPECT_EQ(setup.RowOf(5), -1.5f);
+  EXPECT_EQ(setup.dense->Values()[0], -5.0f);
+}
+
+TEST(Stepper, GradientsOfOneTableThatDifferInTheirLearningRateAreAnError) {
+  Embedded setup(1);
+  Stepper stepper(*setup.local, 0);
+  const base::GroupedKeys keys({5});
+  const base::TableKeys table = keys.view();
+  stepper.BeginStep({});
+  ASSERT_TRUE(stepper.Pull({&table, 1}).ok());
+  const std::vector<float> values(1);
+  base::TableGrads grads[] = {GradsOf(keys, values), GradsOf(keys, values)};
+  grads[1].learning_rate = 0.5f;
+  EXPECT_THAT(std::string(stepper.Commit(1, grads, {}).message()),
+              HasSubstr("come with no learning rate and the learning rate 0.5"));
+}
+
 TEST(Stepper, GradientsOfOneTableThatDifferInWidthAreAnError) {
   Embedded setup(1);
   Stepper stepper(*setup.local, 0, Stepper::Pulls::kSeveral);
