@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/data_position.h"
@@ -57,13 +58,15 @@ struct StepRows {
 };
 
 // What a push brings for one table: row i is the gradient of keys[i], summed over the step's samples, push_width wide.
-// The per-key columns (slot, show, click) are empty unless the table's accessor wants them.
+// The per-key columns (slot, show, click) are empty unless the table's accessor wants them. With a learning rate the
+// table's rule takes that instead of its schedule's (base/learning_rate.h says which may be).
 struct TableGrads {
   TableKeys keys;
   RowsView<const float> grads;
   std::span<const uint32_t> slot;
   std::span<const float> show;
   std::span<const float> click;
+  std::optional<float> learning_rate = {};
 };
 
 // A contiguous piece of the flattened dense gradient, summed over the step's samples.
@@ -81,7 +84,8 @@ struct StepGrads {
   std::span<const DenseGrad> dense;
   uint64_t batch = 0;  // the batch of the pass it was learnt from
   uint64_t pass = 0;
-  std::span<const uint64_t> batches = {};  // where it is the sum of several, ascending; empty = `batch`
+  std::span<const uint64_t> batches = {};         // where it is the sum of several, ascending; empty = `batch`
+  std::optional<float> dense_learning_rate = {};  // instead of that of the dense parameters' schedule
 };
 
 }  // namespace regatta::base

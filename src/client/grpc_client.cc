@@ -1,6 +1,7 @@
 #include "client/grpc_client.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/failpoint.h"
 #include "client/key_piece.h"
@@ -42,6 +43,13 @@ size_t AddSection(ps::FrameHeader& header, const base::TableKeys& keys, const Ke
   section->set_width(static_cast<uint32_t>(width));
   section->set_key_bytes(static_cast<uint32_t>(key_bytes));
   return part.size() * key_bytes;
+}
+
+// A learning rate, behind the gradients that it is for. Returns its bytes.
+constexpr size_t RateBytes(std::optional<float> rate) { return rate.has_value() ? sizeof(float) : 0; }
+
+void AppendRate(wire::FrameWriter& writer, std::optional<float> rate) {
+  if (rate.has_value()) writer.Append(&*rate, sizeof(float));
 }
 
 void AppendKeys(wire::FrameWriter& writer, const ps::FrameHeader& header, size_t section, const base::TableKeys& keys,
@@ -210,6 +218,8 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
         body += AddSection(header, table.keys, piece, table.grads.width);
         body +=
             (piece.end - piece.begin) * static_cast<size_t>(table.grads.width) * wire::FloatBytes(header.precision());
+        body += RateBytes(table.learning_rate);
+        if (table.learning_rate.has_value()) header.mutable_sections()->rbegin()->set_rate(true);
       }
       header.set_more(f + 1 < frames.size());
       header.set_part(header.verb() == ps::PUSH && frames.size() > 1 ? static_cast<uint32_t>(f + 1) : 0);
@@ -222,6 +232,7 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
               const base::TableGrads& table = tables[piece.index];
               AppendKeys(writer, header, i, table.keys, piece);
               wire::AppendRows(writer, table.grads, piece.begin, piece.end, header.precision());
+              AppendRate(writer, table.learning_rate);
             }
           },
           nullptr, call);
@@ -232,22 +243,24 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
 void GrpcClient::PushDense(const base::StepGrads& grads, Call& call) {
   ps::FrameHeader header = HeaderOf(ps::PUSH_DENSE, grads);
   header.set_precision(precision_);
-  SendBlocks(std::move(header), grads.dense, call);
+  SendBlocks(std::move(header), grads.dense, grads.dense_learning_rate, call);
 }
 
 void GrpcClient::AddDense(std::span<const float> differences, Call& call) {
   ps::FrameHeader header;
   header.set_verb(ps::ADD_DENSE);
   const base::DenseGrad piece{0, differences};
-  SendBlocks(std::move(header), {&piece, 1}, call);
+  SendBlocks(std::move(header), {&piece, 1}, std::nullopt, call);
 }
 
 void GrpcClient::CombineDense(const Rounds& rounds, std::span<const float> differences, Call& call) {
   const base::DenseGrad piece{0, differences};
-  SendBlocks(ChangeOf(ps::COMBINE_DENSE, rounds), {&piece, 1}, call);
+  SendBlocks(ChangeOf(ps::COMBINE_DENSE, rounds), {&piece, 1}, std::nullopt, call);
 }
 
-void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call) {
+void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, std::optional<float> rate,
+                            Call& call) {
+  header.set_rate(rate.has_value());
   for (int server = 0; server < servers(); ++server) {
     const wire::Range block = layout_.lanes.DenseBlock(server, layout_.dense_size);
     const size_t float_bytes = wire::FloatBytes(header.precision());
@@ -256,7 +269,7 @@ void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseG
     call.Expect(1);
     lane(server, layout_.lanes.dense_lane())
         .Send(
-            header, bytes,
+            header, bytes + RateBytes(rate),
             [&](wire::FrameWriter& writer) {
               uint8_t* out = writer.Take(bytes);
               for (const base::DenseGrad& piece : pieces) {
@@ -267,6 +280,7 @@ void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseG
                     piece.values.subspan(static_cast<size_t>(begin - piece.offset), static_cast<size_t>(end - begin)),
                     header.precision(), out + static_cast<size_t>(begin - block.begin) * float_bytes);
               }
+              AppendRate(writer, rate);
             },
             nullptr, call);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ class GrpcClient final : public PsClient {
 
   int sparse_tables() const override { return static_cast<int>(layout_.pull_widths.size()); }
   int pull_width(int table) const override { return layout_.pull_widths[static_cast<size_t>(table)]; }
+  int push_width(int table) const override { return layout_.push_widths[static_cast<size_t>(table)]; }
   int64_t dense_size() const override { return layout_.dense_size; }
   void Pull(const StepTag& tag, std::span<const base::TableKeys> keys, std::span<const base::RowsView<float>> out,
             Call& call) override;
@@ -61,7 +63,8 @@ class GrpcClient final : public PsClient {
   ps::FrameHeader HeaderOf(ps::Verb verb, const base::StepGrads& grads) const;
   void SendMark(const ps::FrameHeader& mark, Call& call);
   void SendSections(ps::FrameHeader header, std::span<const base::TableGrads> tables, Call& call);
-  void SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, Call& call);
+  void SendBlocks(ps::FrameHeader header, std::span<const base::DenseGrad> pieces, std::optional<float> rate,
+                  Call& call);
 
   const JobLayout layout_;
   const table::ModelConfig tables_;

@@ -21,6 +21,7 @@ absl::StatusOr<JobLayout> JobLayout::Of(const ClientOptions& options) {
   for (const table::SparseTableConfig& config : options.tables.sparse) {
     ASSIGN_OR_RETURN(const auto accessor, table::MakeAccessor(config));
     layout.pull_widths.push_back(accessor->pull_width());
+    layout.push_widths.push_back(accessor->push_width());
   }
   ASSIGN_OR_RETURN(layout.dense_size, table::DenseTable::SizeOf(options.tables.dense));
   return layout;

@@ -16,7 +16,8 @@ struct JobLayout {
   static absl::StatusOr<JobLayout> Of(const ClientOptions& options);
 
   wire::LaneMap lanes;
-  std::vector<int> pull_widths;  // of each sparse table
+  std::vector<int> pull_widths;  // of each sparse table: floats of a row
+  std::vector<int> push_widths;  // the same: floats of a gradient
   int64_t dense_size = 0;
   bool steps_together = false;  // of the job's mode
   bool tracks = false;          // whether pushes say which batches they were learnt from: workers come back

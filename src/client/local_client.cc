@@ -32,7 +32,8 @@ void LocalClient::Push(const base::StepGrads& grads, Call& call) {
 }
 
 void LocalClient::PushDense(const base::StepGrads& grads, Call& call) {
-  if (dense_ != nullptr && !grads.dense.empty()) Finish(dense_->Push(grads.dense, OptionsOf(grads)), call);
+  if (dense_ == nullptr || grads.dense.empty()) return;
+  Finish(dense_->Push(grads.dense, OptionsOf(grads), grads.dense_learning_rate), call);
 }
 
 void LocalClient::Add(std::span<const base::TableGrads> differences, Call& call) {
@@ -57,6 +58,9 @@ void LocalClient::BeginPass(const StepTag&, const base::DataPosition&, Call&) {}
 void LocalClient::LeavePass(const StepTag&, Call&) {}
 
 absl::Status LocalClient::Check(const base::StepGrads& grads) const {
+  for (const base::TableGrads& table : grads.tables)
+    RETURN_IF_ERROR(sparse_[static_cast<size_t>(table.keys.table)]->CheckLearningRate(table.learning_rate));
+  if (dense_ != nullptr) RETURN_IF_ERROR(dense_->CheckLearningRate(grads.dense_learning_rate));
   if (nan_policy_ != table::NanPolicy::kAbort) return absl::OkStatus();
   for (const base::TableGrads& table : grads.tables)
     RETURN_IF_ERROR(sparse_[static_cast<size_t>(table.keys.table)]->CheckFinite(table));

@@ -21,6 +21,7 @@ class LocalClient final : public PsClient {
 
   int sparse_tables() const override { return static_cast<int>(sparse_.size()); }
   int pull_width(int table) const override { return sparse_[static_cast<size_t>(table)]->pull_width(); }
+  int push_width(int table) const override { return sparse_[static_cast<size_t>(table)]->push_width(); }
   int64_t dense_size() const override { return dense_ == nullptr ? 0 : dense_->size(); }
   void Pull(const StepTag& tag, std::span<const base::TableKeys> keys, std::span<const base::RowsView<float>> out,
             Call& call) override;
@@ -37,7 +38,8 @@ class LocalClient final : public PsClient {
   void BeginPass(const StepTag& tag, const base::DataPosition& learnt, Call& call) override;
   void LeavePass(const StepTag& tag, Call& call) override;
 
-  // With NanPolicy::kAbort an error if a gradient of the step is NaN or Inf: before any table is changed.
+  // An error if a learning rate of the step cannot be, or with NanPolicy::kAbort a gradient: before any table is
+  // changed.
   absl::Status Check(const base::StepGrads& grads) const;
   // The live dense parameters, without a copy; for a caller whose steps do not overlap.
   std::span<const float> LiveDense() const;

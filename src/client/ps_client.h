@@ -31,7 +31,8 @@ class PsClient {
   virtual ~PsClient() = default;
 
   virtual int sparse_tables() const = 0;
-  virtual int pull_width(int table) const = 0;
+  virtual int pull_width(int table) const = 0;  // floats of a row
+  virtual int push_width(int table) const = 0;  // floats of a gradient
   virtual int64_t dense_size() const = 0;
 
   // out[i].row(j) = the row of keys[i].keys[j], pull_width floats. Keys and out belong to the call until it is done.
@@ -39,7 +40,8 @@ class PsClient {
                     std::span<const base::RowsView<float>> out, Call& call) = 0;
   virtual void PullDense(const StepTag& tag, std::span<float> out, Call& call) = 0;
 
-  // The gradients of a step (grads.step is the servers' step). What they view may be reused when these return.
+  // The gradients of a step (grads.step is the servers' step), with the learning rates that it brings. What they view
+  // may be reused when these return.
   virtual void Push(const base::StepGrads& grads, Call& call) = 0;
   virtual void PushDense(const base::StepGrads& grads, Call& call) = 0;
 

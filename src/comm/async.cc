@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/learning_rate.h"
+
 namespace regatta::comm {
 namespace {
 
@@ -46,21 +48,23 @@ absl::Status Async::Prefetch(const base::StepKeys& keys) {
   if (keys.kind == base::StepKind::kInfer) return absl::OkStatus();
   Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
   Fetch& next = slot.fetches[slot.present ^ 1];
-  RETURN_IF_ERROR(next.call.Wait());  // one that nobody came for
-  Start(next, keys);
-  return absl::OkStatus();
+  return Start(next, keys);
 }
 
-void Async::Start(Fetch& fetch, const base::StepKeys& keys) {
+absl::Status Async::Start(Fetch& fetch, const base::StepKeys& keys) {
+  RETURN_IF_ERROR(fetch.call.Wait());  // of rows that nobody came for
   fetch.step = keys.step;
+  fetch.taken = false;
   client_.Pull({pass_, keys.step, keys.kind}, keys.tables, fetch.rows.Reserve(client_, keys.tables), fetch.call);
+  return absl::OkStatus();
 }
 
 absl::Status Async::Pull(const base::StepKeys& keys, base::StepRows* rows) {
   Slot& slot = *slots_[static_cast<size_t>(keys.thread)];
   // The trainer has announced the step after this one already: this one's rows are in the present place.
   Fetch& fetch = slot.fetches[slot.present];
-  if (fetch.step != keys.step) Start(fetch, keys);
+  if (fetch.step != keys.step || fetch.taken) RETURN_IF_ERROR(Start(fetch, keys));
+  fetch.taken = true;
   slot.dense = dense_.Latest();
   RETURN_IF_ERROR(fetch.call.Wait());
   rows->tables = fetch.rows.views();
@@ -69,6 +73,7 @@ absl::Status Async::Pull(const base::StepKeys& keys, base::StepRows* rows) {
 }
 
 absl::Status Async::Commit(const base::StepGrads& grads) {
+  RETURN_IF_ERROR(base::CheckLearningRates(grads));
   Slot& slot = *slots_[static_cast<size_t>(grads.thread)];
   slot.fetches[slot.present].step.reset();
   slot.present ^= 1;

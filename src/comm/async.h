@@ -1,6 +1,7 @@
 // Async: a step is pushed without waiting and applied on arrival; a pull gives the freshest rows. A thread has at most
 // `window` pushes that are not acknowledged, which bounds the staleness; with none a step waits until it is applied.
-// The dense parameters are exchanged in the background (comm/dense_exchange.h). Thread-safety: as Communicator.
+// The dense parameters are exchanged in the background (comm/dense_exchange.h). The first pull of a step takes the rows
+// that were fetched ahead for it; further ones of the same step go to the servers. Thread-safety: as Communicator.
 #pragma once
 
 #include <memory>
@@ -19,6 +20,7 @@ class Async : public Communicator {
   Async(client::PsClient& client, int threads, uint64_t window, const std::optional<Resumed>& resumed = std::nullopt);
 
   Traits traits() const override { return {.prefetches = window_ > 0}; }
+  std::vector<RowWidths> widths() const override { return WidthsOf(client_); }
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
@@ -34,6 +36,7 @@ class Async : public Communicator {
     RowBuffers rows;
     client::Call call;
     std::optional<uint64_t> step;
+    bool taken = false;  // by a pull of the step
   };
   struct Slot {
     Fetch fetches[2];  // the present step's and the next one's
@@ -43,7 +46,7 @@ class Async : public Communicator {
     std::shared_ptr<const std::vector<float>> dense;
   };
 
-  void Start(Fetch& fetch, const base::StepKeys& keys);
+  absl::Status Start(Fetch& fetch, const base::StepKeys& keys);
 
   client::PsClient& client_;
   const uint64_t window_;

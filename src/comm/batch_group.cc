@@ -1,9 +1,46 @@
 #include "comm/batch_group.h"
 
-namespace regatta::comm {
+#include <algorithm>
 
-BatchGroup::BatchGroup(int size, int64_t dense_size, Send send)
-    : size_(static_cast<uint64_t>(size)), dense_size_(dense_size), send_(std::move(send)) {}
+#include "base/learning_rate.h"
+
+namespace regatta::comm {
+namespace {
+
+// The learning rates of batches that are to be added up, and which batch brought them.
+class RunRates {
+ public:
+  // FAILED_PRECONDITION if an earlier batch has another rate for a table of this one; then only Clear may follow.
+  absl::Status Add(const StepCopy& part) {
+    for (const base::TableGrads& table : part.tables())
+      RETURN_IF_ERROR(Add(table.keys.table, table.learning_rate, part.batch()));
+    return part.dense().empty() ? absl::OkStatus() : Add(kDense, part.dense_learning_rate(), part.batch());
+  }
+  void Clear() { rates_.clear(); }
+
+ private:
+  static constexpr int kDense = -1;
+  struct Rate {
+    std::optional<float> value;
+    uint64_t batch = 0;
+  };
+
+  absl::Status Add(int table, std::optional<float> rate, uint64_t batch) {
+    const auto [known, fresh] = rates_.try_emplace(table, Rate{rate, batch});
+    if (fresh || known->second.value == rate) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("batches ", known->second.batch, " and ", batch, " are one step, and bring for ",
+                     table == kDense ? "the dense parameters" : absl::StrCat("table ", table), " ",
+                     base::DescribeLearningRate(known->second.value), " and ", base::DescribeLearningRate(rate)));
+  }
+
+  std::map<int, Rate> rates_;  // by table
+};
+
+}  // namespace
+
+BatchGroup::BatchGroup(int size, int64_t dense_size, Rates rates, Send send)
+    : size_(static_cast<uint64_t>(size)), dense_size_(dense_size), rates_(rates), send_(std::move(send)) {}
 
 void BatchGroup::Begin(const base::PassKeys& pass) {
   base::MutexLock lock(mu_);
@@ -55,36 +92,65 @@ absl::StatusOr<uint64_t> BatchGroup::End() {
 }
 
 absl::Status BatchGroup::SendLocked() {
-  base::StepGrads sum;
-  sum.step = sent_;
-  sum.pass = pass_;
-  const StepCopy& first = *parts_.begin()->second;
-  sums_.resize(first.tables().size());
-  std::vector<base::TableGrads> tables;
-  for (size_t t = 0; t < first.tables().size(); ++t) {
-    std::vector<base::TableGrads> pushes;
-    for (const auto& [step, part] : parts_) pushes.push_back(part->tables()[t]);
-    tables.push_back(sums_[t].Sum(pushes));
-  }
-  sum.batch = first.batch();
-  batches_.clear();
-  for (const auto& [step, part] : parts_) batches_.push_back(part->batch());
-  sum.batches = batches_;
-  dense_ = first.dense();
-  for (const auto& [step, part] : parts_) {
-    sum.samples += part->samples();
-    if (part.get() == &first) continue;
-    for (size_t i = 0; i < dense_.size(); ++i) dense_[i] += part->dense()[i];
-  }
-  const base::DenseGrad piece{0, dense_};
-  sum.tables = tables;
-  if (!dense_.empty()) sum.dense = {&piece, 1};
-  failure_ = send_(sum);
+  failure_ = SendGroupLocked();
   for (auto& [step, part] : parts_) spare_.push_back(std::move(part));
   parts_.clear();
   ++sent_;
   changed_.NotifyAll();
   return failure_;
+}
+
+// All of it as one sum, or every run of batches that may be added up.
+absl::Status BatchGroup::SendGroupLocked() {
+  std::vector<const StepCopy*> run;
+  RunRates rates;
+  for (const auto& [step, part] : parts_) {
+    if (const absl::Status same = rates.Add(*part); !same.ok()) {
+      if (rates_ == Rates::kOneAGroup) return same;
+      RETURN_IF_ERROR(SendSumLocked(run));
+      run.clear();
+      rates.Clear();
+      RETURN_IF_ERROR(rates.Add(*part));
+    }
+    run.push_back(part.get());
+  }
+  return SendSumLocked(run);
+}
+
+// A batch may leave tables out that others of the group have.
+void BatchGroup::AddTablesLocked(Parts parts, std::vector<base::TableGrads>& sum) {
+  std::map<int, std::vector<base::TableGrads>> pushes;
+  for (const StepCopy* part : parts)
+    for (const base::TableGrads& table : part->tables()) pushes[table.keys.table].push_back(table);
+  sums_.resize(std::max(sums_.size(), pushes.size()));
+  for (const auto& [table, of_table] : pushes) sum.push_back(sums_[sum.size()].Sum(of_table));
+}
+
+absl::Status BatchGroup::SendSumLocked(Parts parts) {
+  base::StepGrads sum;
+  sum.step = sent_;
+  sum.pass = pass_;
+  sum.batch = parts.front()->batch();
+  std::vector<base::TableGrads> tables;
+  AddTablesLocked(parts, tables);
+  sum.tables = tables;
+  batches_.clear();
+  dense_.clear();
+  for (const StepCopy* part : parts) {
+    batches_.push_back(part->batch());
+    sum.samples += part->samples();
+    if (part->dense().empty()) continue;
+    sum.dense_learning_rate = part->dense_learning_rate();
+    if (dense_.empty()) {
+      dense_ = part->dense();
+      continue;
+    }
+    for (size_t i = 0; i < dense_.size(); ++i) dense_[i] += part->dense()[i];
+  }
+  sum.batches = batches_;
+  const base::DenseGrad piece{0, dense_};
+  if (!dense_.empty()) sum.dense = {&piece, 1};
+  return send_(sum);
 }
 
 }  // namespace regatta::comm

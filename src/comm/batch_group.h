@@ -1,5 +1,6 @@
 // Consecutive batches of a worker that make one step of the servers: `size` of them, whichever threads they run on,
-// added in the order of batches. The last group of a pass may be short.
+// added in the order of batches. The last group of a pass may be short. Batches with different learning rates cannot be
+// added up (Rates).
 // Thread-safety: all methods are concurrent.
 // Invariant: groups are handed over in order, each once; a batch may pull only when all groups before its own are.
 #pragma once
@@ -8,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/mutex.h"
@@ -20,9 +22,13 @@ namespace regatta::comm {
 
 class BatchGroup {
  public:
+  // What becomes of a group whose batches bring different learning rates for a table. kOneAGroup: an error that names
+  // both, because the servers apply a group as one update. kOneASum: every run of batches with the same rates is a sum
+  // of its own, with the group's number.
+  enum class Rates : uint8_t { kOneAGroup, kOneASum };
   // `send` gets the sum of a group, whose grads.step is its number since Begin; calls do not overlap.
   using Send = std::function<absl::Status(const base::StepGrads& grads)>;
-  BatchGroup(int size, int64_t dense_size, Send send);
+  BatchGroup(int size, int64_t dense_size, Rates rates, Send send);
 
   int size() const { return static_cast<int>(size_); }
   // Batches from pass.learnt.low on, whose step is first_step + its number.
@@ -38,10 +44,15 @@ class BatchGroup {
   absl::StatusOr<uint64_t> End();
 
  private:
+  using Parts = std::span<const StepCopy* const>;
   absl::Status SendLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status SendGroupLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status SendSumLocked(Parts parts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AddTablesLocked(Parts parts, std::vector<base::TableGrads>& sum) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const uint64_t size_;
   const int64_t dense_size_;
+  const Rates rates_;
   const Send send_;
   uint64_t pass_ = 0;  // of Begin; read while steps run, written while none does
   uint64_t first_step_ = 0;

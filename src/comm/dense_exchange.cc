@@ -54,7 +54,7 @@ absl::Status DenseExchange::Add(const base::StepGrads& grads) {
     }
   }
   base::MutexLock lock(mu_);
-  while (steps_ >= std::max(options_.window, options_.merge) && failure_.ok()) changed_.Wait(mu_);
+  while (!MayAddLocked(grads) && failure_.ok()) changed_.Wait(mu_);
   RETURN_IF_ERROR(failure_);
   const bool first = steps_ == 0;
   sum_.resize(static_cast<size_t>(client_.dense_size()));
@@ -70,6 +70,7 @@ absl::Status DenseExchange::Add(const base::StepGrads& grads) {
   meta_.step = grads.step;
   meta_.pass = grads.pass;
   meta_.batch = grads.batch;
+  meta_.dense_learning_rate = grads.dense_learning_rate;
   meta_.samples = samples + grads.samples;
   if (first) batches_.clear();
   batches_.insert(batches_.end(), grads.batches.begin(), grads.batches.end());
@@ -77,6 +78,15 @@ absl::Status DenseExchange::Add(const base::StepGrads& grads) {
   ++steps_;
   changed_.NotifyAll();
   return absl::OkStatus();
+}
+
+// If the sum has another rate it is sent first.
+bool DenseExchange::MayAddLocked(const base::StepGrads& grads) {
+  if (steps_ > 0 && meta_.dense_learning_rate != grads.dense_learning_rate && !closed_) {
+    closed_ = true;
+    changed_.NotifyAll();
+  }
+  return !closed_ && steps_ < std::max(options_.window, options_.merge);
 }
 
 absl::Status DenseExchange::Finish() {
@@ -93,13 +103,14 @@ void DenseExchange::Run() {
     base::StepGrads meta;
     {
       base::MutexLock lock(mu_);
-      while (!stopping_ && (steps_ == 0 || (steps_ < options_.merge && !flushing_))) changed_.Wait(mu_);
+      while (!stopping_ && (steps_ == 0 || (steps_ < options_.merge && !flushing_ && !closed_))) changed_.Wait(mu_);
       if (stopping_) return;
       sending_.swap(sum_);
       sending_batches_.swap(batches_);
       meta = meta_;
       since_fetch_ += steps_;
       steps_ = 0;
+      closed_ = false;
       busy_ = true;
       changed_.NotifyAll();
     }

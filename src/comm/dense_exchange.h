@@ -1,7 +1,8 @@
 // The dense parameters of the modes that do not wait: gradients of `merge` steps (of all threads, as a rule) are added
 // up and pushed in the background, and every few steps fresh parameters are fetched. While one exchange is under way
-// the next gradients are added.
-// Thread-safety: all methods are concurrent but Start and Finish, which are called while no step is in flight.
+// the next gradients are added. Gradients with different learning rates are not added up: a step with another rate
+// waits until what came before it is on its way. Thread-safety: all methods are concurrent but Start and Finish, which
+// are called while no step is in flight.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,7 @@ class DenseExchange {
   // Of a step that the worker makes again in the place of one that died: which servers have its dense part.
   enum class DenseState : uint8_t { kNone, kSome, kAll };
   DenseState DenseStateOf(const base::StepGrads& grads) const;
+  bool MayAddLocked(const base::StepGrads& grads) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Push(const base::StepGrads& meta);
   absl::Status Fetch(const base::StepGrads& meta);
 
@@ -58,6 +60,7 @@ class DenseExchange {
   uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;             // in sum_
   bool busy_ ABSL_GUARDED_BY(mu_) = false;
   bool flushing_ ABSL_GUARDED_BY(mu_) = false;  // what is there goes, however little
+  bool closed_ ABSL_GUARDED_BY(mu_) = false;    // the same, because the next gradient has another learning rate
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const std::vector<float>> latest_ ABSL_GUARDED_BY(mu_);

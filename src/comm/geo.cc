@@ -48,6 +48,13 @@ Geo::~Geo() {
   if (thread_.joinable()) thread_.join();
 }
 
+// Gradients go to the replica.
+std::vector<RowWidths> Geo::widths() const {
+  std::vector<RowWidths> widths;
+  for (const auto& replica : replicas_) widths.push_back({replica->local->pull_width(), replica->local->push_width()});
+  return widths;
+}
+
 // Nothing is pending when a pass begins: every row and parameter becomes what the servers have.
 absl::Status Geo::BeginPass(const base::PassKeys& keys) {
   kind_ = keys.kind;
@@ -117,10 +124,13 @@ absl::Status Geo::Fetch(Replica& replica, const base::TableKeys& keys) {
 }
 
 absl::Status Geo::Commit(const base::StepGrads& grads) {
+  for (const base::TableGrads& table : grads.tables)
+    RETURN_IF_ERROR(replicas_[static_cast<size_t>(table.keys.table)]->local->CheckLearningRate(table.learning_rate));
+  RETURN_IF_ERROR(dense_->CheckLearningRate(grads.dense_learning_rate));
   const table::PushOptions options{.step = grads.step, .samples = grads.samples, .nan_policy = options_.nan_policy};
   for (const base::TableGrads& table : grads.tables)
     RETURN_IF_ERROR(replicas_[static_cast<size_t>(table.keys.table)]->local->Push(table, options));
-  if (!grads.dense.empty()) RETURN_IF_ERROR(dense_->Push(grads.dense, options));
+  if (!grads.dense.empty()) RETURN_IF_ERROR(dense_->Push(grads.dense, options, grads.dense_learning_rate));
   base::MutexLock lock(mu_);
   RETURN_IF_ERROR(failure_);
   for (const base::TableGrads& table : grads.tables)

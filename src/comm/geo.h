@@ -43,6 +43,7 @@ class Geo : public Communicator {
   ~Geo() override;
 
   Traits traits() const override { return {}; }
+  std::vector<RowWidths> widths() const override;
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;

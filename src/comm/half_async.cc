@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
+#include "base/learning_rate.h"
+
 namespace regatta::comm {
 
 HalfAsync::HalfAsync(client::PsClient& client, int threads, int merge, uint64_t window,
                      const std::optional<Resumed>& resumed)
     : client_(client),
       dense_(client, {.merge = 1, .window = std::max<uint64_t>(window, 1), .fetch = 1}, resumed),
-      group_(std::max(merge, 1), client.dense_size(), [this](const base::StepGrads& grads) { return Send(grads); }),
+      group_(std::max(merge, 1), client.dense_size(), BatchGroup::Rates::kOneASum,
+             [this](const base::StepGrads& grads) { return Send(grads); }),
       base_step_(resumed.has_value() ? resumed->step : 0) {
   for (int t = 0; t < threads; ++t) slots_.push_back(std::make_unique<Slot>());
   for (uint64_t i = 0; i < std::max<uint64_t>(window, 1); ++i) pushes_.push_back(std::make_unique<client::Call>());
@@ -43,11 +46,15 @@ absl::Status HalfAsync::Pull(const base::StepKeys& keys, base::StepRows* rows) {
   return absl::OkStatus();
 }
 
-absl::Status HalfAsync::Commit(const base::StepGrads& grads) { return group_.Add(grads); }
+absl::Status HalfAsync::Commit(const base::StepGrads& grads) {
+  RETURN_IF_ERROR(base::CheckLearningRates(grads));
+  return group_.Add(grads);
+}
 
 absl::Status HalfAsync::Send(const base::StepGrads& grads) {
-  client::Call& call = *pushes_[grads.step % pushes_.size()];
-  RETURN_IF_ERROR(call.Wait());  // of the group a window ago
+  client::Call& call = *pushes_[next_push_];
+  next_push_ = (next_push_ + 1) % pushes_.size();
+  RETURN_IF_ERROR(call.Wait());  // of the push a window ago
   base::StepGrads step = grads;
   step.step += base_step_;
   step.pass = pass_.learnt.pass;

@@ -1,5 +1,6 @@
 // Half-async: `merge` consecutive batches of a worker, whichever threads they run on, are added up and pushed as one
-// step; a batch pulls when all groups before its own have been pushed. The servers apply on arrival.
+// step; a batch pulls when all groups before its own have been pushed. The servers apply on arrival. Of a group whose
+// batches bring different learning rates every run with the same ones is a push of its own.
 // Thread-safety: as Communicator.
 #pragma once
 
@@ -20,6 +21,7 @@ class HalfAsync : public Communicator {
             const std::optional<Resumed>& resumed = std::nullopt);
 
   Traits traits() const override { return {.batches_a_push = group_.size()}; }
+  std::vector<RowWidths> widths() const override { return WidthsOf(client_); }
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;
@@ -41,6 +43,7 @@ class HalfAsync : public Communicator {
   DenseExchange dense_;
   std::vector<std::unique_ptr<Slot>> slots_;           // a thread each
   std::vector<std::unique_ptr<client::Call>> pushes_;  // a ring of the window
+  size_t next_push_ = 0;                               // of group_'s Send
   BatchGroup group_;
   base::PassKeys pass_;
   bool left_ = true;        // the pass

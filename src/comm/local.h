@@ -18,6 +18,7 @@ class Local : public Communicator {
   Local(client::LocalClient& client, int threads);
 
   Traits traits() const override { return {}; }
+  std::vector<RowWidths> widths() const override { return WidthsOf(client_); }
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;

@@ -47,6 +47,9 @@ TEST(ModeTable, EveryModeTrainsOnTablesInTheProcess) {
     options.half_async_merge = 1;
     options.staleness = 0;
     const auto comm = MakeCommunicator(mode.mode, tables.client, options).value();
+    ASSERT_EQ(comm->widths().size(), 1u);
+    EXPECT_EQ(comm->widths()[0].pull, 1);
+    EXPECT_EQ(comm->widths()[0].push, 1);
     ASSERT_TRUE(comm->BeginPass(SmallPass()).ok());
     for (uint64_t batch = 0; batch < 12; ++batch)
       ASSERT_TRUE(RunStep(*comm, {.grads = {{7, -1}, {8 + batch, -2}}, .dense = {-3, -4}, .samples = 2}, batch).ok());

@@ -1,4 +1,4 @@
-// Where a step's rows land: a buffer a table, grown as needed, reused from step to step.
+// Where a step's rows land: a buffer a table, grown as needed, reused from step to step; and how wide they are.
 // Thread-safety: belongs to one step.
 #pragma once
 
@@ -8,8 +8,16 @@
 #include "base/raw_vector.h"
 #include "base/step.h"
 #include "client/ps_client.h"
+#include "comm/communicator.h"
 
 namespace regatta::comm {
+
+// As the client has them.
+inline std::vector<RowWidths> WidthsOf(const client::PsClient& client) {
+  std::vector<RowWidths> widths;
+  for (int t = 0; t < client.sparse_tables(); ++t) widths.push_back({client.pull_width(t), client.push_width(t)});
+  return widths;
+}
 
 class RowBuffers {
  public:

@@ -21,10 +21,12 @@ void StepCopy::Assign(const base::StepGrads& grads, int64_t dense_size) {
     tables_[i] = {};
     tables_[i].keys = {from.keys.table, to.keys, to.shard_begin};
     tables_[i].grads = {to.rows.data(), from.grads.width, from.grads.width};
+    tables_[i].learning_rate = from.learning_rate;
   }
   dense_.assign(static_cast<size_t>(grads.dense.empty() ? 0 : dense_size), 0.0f);
   for (const base::DenseGrad& piece : grads.dense)
     std::copy(piece.values.begin(), piece.values.end(), dense_.begin() + piece.offset);
+  dense_learning_rate_ = grads.dense_learning_rate;
 }
 
 }  // namespace regatta::comm

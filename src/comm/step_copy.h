@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/step.h"
@@ -17,6 +18,7 @@ class StepCopy {
   uint32_t samples() const { return samples_; }
   const std::vector<base::TableGrads>& tables() const { return tables_; }  // views of this copy
   const std::vector<float>& dense() const { return dense_; }
+  std::optional<float> dense_learning_rate() const { return dense_learning_rate_; }
 
  private:
   struct Table {
@@ -29,6 +31,7 @@ class StepCopy {
   std::vector<Table> storage_;
   std::vector<base::TableGrads> tables_;
   std::vector<float> dense_;
+  std::optional<float> dense_learning_rate_;
 };
 
 }  // namespace regatta::comm

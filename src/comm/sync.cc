@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/learning_rate.h"
+
 namespace regatta::comm {
 
 Sync::Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_step,
@@ -9,7 +11,8 @@ Sync::Sync(client::PsClient& client, Agree agree, int threads, uint64_t first_st
     : client_(client),
       agree_(std::move(agree)),
       resumed_(resumed),
-      group_(threads, client.dense_size(), [this](const base::StepGrads& grads) { return Send(grads); }),
+      group_(threads, client.dense_size(), BatchGroup::Rates::kOneAGroup,
+             [this](const base::StepGrads& grads) { return Send(grads); }),
       base_step_(resumed.has_value() && resumed->step > 0 ? resumed->step : first_step),
       dense_(static_cast<size_t>(client.dense_size())) {
   for (int t = 0; t < threads; ++t) slots_.push_back(std::make_unique<Slot>());
@@ -64,7 +67,10 @@ absl::Status Sync::PullDense(const client::StepTag& tag) {
   return absl::OkStatus();
 }
 
-absl::Status Sync::Commit(const base::StepGrads& grads) { return group_.Add(grads); }
+absl::Status Sync::Commit(const base::StepGrads& grads) {
+  RETURN_IF_ERROR(base::CheckLearningRates(grads));
+  return group_.Add(grads);
+}
 
 absl::Status Sync::Send(const base::StepGrads& grads) {
   RETURN_IF_ERROR(pushes_.Wait());  // of the step before

@@ -1,6 +1,7 @@
 // Sync: a step of the job is one batch of every thread of every worker. The servers add all gradients of a step and
 // update once; a pull sees every earlier step and no later one. For a fixed number of workers and threads the result
-// does not depend on timing, on the number of servers or lanes.
+// does not depend on timing, on the number of servers or lanes. A step has one learning rate for a table: batches or
+// workers that bring different ones for it fail.
 // Thread-safety: as Communicator.
 #pragma once
 
@@ -25,6 +26,7 @@ class Sync : public Communicator {
        const std::optional<Resumed>& resumed = std::nullopt);
 
   Traits traits() const override { return {.batches_a_push = group_.size()}; }
+  std::vector<RowWidths> widths() const override { return WidthsOf(client_); }
   absl::Status BeginPass(const base::PassKeys& keys) override;
   absl::Status Prefetch(const base::StepKeys& keys) override;
   absl::Status Pull(const base::StepKeys& keys, base::StepRows* rows) override;

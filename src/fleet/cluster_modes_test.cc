@@ -79,6 +79,38 @@ TEST(Sync, EqualsOneProcessForAnyNumberOfServersAndLanes) {
   }
 }
 
+// A loop that owns its schedule, over the wire: the formula of sgd with the rate of every step.
+TEST(Sync, TakesTheLearningRatesOfCommits) {
+  ToyResult result;
+  ClusterOptions options;
+  options.servers = 2;
+  options.workers = 2;
+  options.worker.mode = base::Mode::kSync;
+  options.worker.sparse_lanes = 2;
+  options.worker.tables = LedgerTables();
+  const auto rate_of = [](uint64_t step) { return step == 2 ? std::nullopt : std::optional<float>(0.5f / (1 + step)); };
+  RunCluster(options, [&](WorkerNode& worker) -> absl::Status {
+    ASSIGN_OR_RETURN(comm::Communicator * comm, worker.StartCommunicator(0));
+    RETURN_IF_ERROR(comm->BeginPass({}));
+    for (uint64_t step = 0; step < 5; ++step)
+      RETURN_IF_ERROR(RunLedgerStep(*comm, worker.rank(), step, rate_of(step), rate_of(step + 1)));
+    RETURN_IF_ERROR(comm->EndPass());
+    RETURN_IF_ERROR(worker.Barrier("trained"));
+    if (worker.first()) {
+      ASSIGN_OR_RETURN(result, ReadToy(worker.model()));
+    }
+    return worker.Barrier("read");
+  });
+  double row = 0, dense = 0;
+  for (uint64_t step = 0; step < 5; ++step) {
+    row += rate_of(step).value_or(1);
+    dense += rate_of(step + 1).value_or(1);
+  }
+  EXPECT_NEAR(result.rows.at(kSharedKey)[0], row, 1e-5);
+  EXPECT_NEAR(result.dense[0], dense, 1e-5);
+  EXPECT_NEAR(result.dense[2], dense, 1e-5) << "the other server's block";
+}
+
 TEST(Sync, WithTwoThreadsAWorkerIsReproducible) {
   const ToyResult once = Train(base::Mode::kSync, 1, {9, 6}, 1, 2), twice = Train(base::Mode::kSync, 2, {9, 6}, 1, 2);
   EXPECT_FALSE(once.rows.empty());

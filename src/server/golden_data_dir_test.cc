@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/testing/test_folder.h"
 #include "server/testing/golden_job.h"
@@ -20,15 +22,18 @@ class GoldenTest : public testing::TestWithParam<std::string> {
   static std::string Source() { return std::string(REGATTA_TEST_DATA) + "/" + GetParam(); }
   static std::string Expected(const std::string& name) { return base::ReadFile(Source() + "/" + name).value(); }
   std::string data_dir() const { return folder_ / "data_dir"; }
+  static Rates RatesOf() { return absl::EndsWith(GetParam(), SuffixOf(Rates::kOwn)) ? Rates::kOwn : Rates::kNone; }
   LastingJob Open() const {
-    const ps::JobSpec job = GoldenRequest(base::ModeNamed(fs::path(GetParam()).filename().native()).value()).job();
+    const std::string name = fs::path(GetParam()).filename().native();
+    const std::string mode(absl::StripSuffix(name, SuffixOf(RatesOf())));
+    const ps::JobSpec job = GoldenRequest(base::ModeNamed(mode).value()).job();
     return OpenLastingJob(data_dir(), ParseJobSpec(job).value());
   }
   void ExpectGoesOn() const {
     const LastingJob opened = Open();
     ASSERT_TRUE(opened.job.ok()) << opened.job.status();
     EXPECT_EQ(GoldenText(**opened.job), Expected("at_kill.txt"));
-    EXPECT_EQ(ContinueGolden(**opened.job), 0);
+    EXPECT_EQ(ContinueGolden(**opened.job, RatesOf()), 0);
     EXPECT_EQ(GoldenText(**opened.job), Expected("continued.txt"));
   }
 
@@ -44,7 +49,8 @@ TEST_P(GoldenTest, GoesOnFromTheLogAlone) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, GoldenTest,
                          testing::Values("data_dir_v3/async", "data_dir_v3/sync", "data_dir_v3/geo",
-                                         "data_dir_v4/async", "data_dir_v4/sync", "data_dir_v4/geo"),
+                                         "data_dir_v4/async", "data_dir_v4/sync", "data_dir_v4/geo",
+                                         "data_dir_v4/async_rates", "data_dir_v4/sync_rates"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '/', '_');

@@ -106,6 +106,7 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
     if (entry.has_joined()) restore(entry.joined(), MemberState::kHere);
     if (entry.has_done()) restore(entry.done(), MemberState::kDone);
     if (entry.has_lost()) restore(entry.lost(), MemberState::kLost);
+    for (const uint64_t hash : entry.forgotten()) rendezvous_.RestoreForgotten(hash);
     if (!entry.has_met()) continue;
     Rendezvous::Payloads payloads;
     for (int i = 0; i < entry.met().ranks_size() && i < entry.met().payloads_size(); ++i)
@@ -294,7 +295,7 @@ void HostedJob::RecordIn(Journal& journal) {
 // Rounds end, and workers come and go, before and after it is written; it is forced to the disk meanwhile.
 absl::StatusOr<uint64_t> HostedJob::CompactJobLog() {
   uint64_t bytes = 0;
-  RETURN_IF_ERROR(rendezvous_.Hold([&](const Rendezvous::Over& over) {
+  RETURN_IF_ERROR(rendezvous_.Hold([&](const Rendezvous::Over& over, const std::deque<uint64_t>& forgotten) {
     return roster_.Hold([&](const std::vector<Member>& members) -> absl::Status {
       std::vector<ps::JournalEntry> known;
       for (const Member& member : members) {
@@ -304,6 +305,7 @@ absl::StatusOr<uint64_t> HostedJob::CompactJobLog() {
         known.back().set_before(member.predecessor);
       }
       for (const auto& [key, payloads] : over) known.push_back(GatherEntry(key.first, key.second, *payloads));
+      if (!forgotten.empty()) known.emplace_back().mutable_forgotten()->Add(forgotten.begin(), forgotten.end());
       ASSIGN_OR_RETURN(bytes, journal_->CompactJobLog(known));
       return absl::OkStatus();
     });
@@ -327,7 +329,7 @@ absl::Status HostedJob::Apply(const SyncStage::Sum& step) {
     if (!table.keys.keys.empty()) RETURN_IF_ERROR(sparse(table.keys.table).Push(table, options));
   if (step.dense.empty()) return absl::OkStatus();
   const base::DenseGrad grad{0, step.dense};
-  return dense().Push({&grad, 1}, options);
+  return dense().Push({&grad, 1}, options, step.dense_learning_rate);
 }
 
 }  // namespace regatta::server

@@ -48,7 +48,7 @@ class Life {
     Known known;
     EXPECT_TRUE(job()
                     .rendezvous()
-                    .Hold([&](const Rendezvous::Over& over) {
+                    .Hold([&](const Rendezvous::Over& over, const std::deque<uint64_t>&) {
                       for (const auto& [key, payloads] : over) known.emplace_back(key, *payloads);
                       return absl::OkStatus();
                     })
@@ -137,6 +137,31 @@ TEST(JobLog, CompactedItIsShortAndWhoeverComesBackKnowsTheSame) {
   }
   Life life(folder.path(), 3);
   ExpectAsBefore(life, known);
+}
+
+TEST(JobLog, RoundsThatAreNotKeptAreRefusedAfterRestartsToo) {
+  base::TestFolder folder;
+  {
+    Life life(folder.path(), 1);
+    ASSERT_TRUE(life.job().Admit(LogWorker(0)).ok());
+    for (int i = 0; i < 400; ++i) life.AllGather(absl::StrCat("barrier ", i), 0, "");
+  }
+  for (const bool compact : {false, true, true}) {
+    Life life(folder.path(), 1);
+    Rendezvous& rendezvous = life.job().rendezvous();
+    const auto again = [&](int i) {
+      return rendezvous.AllGather(LogWorker(0), absl::StrCat("barrier ", i), 0, "", std::chrono::seconds(5), NeverEnds)
+          .status()
+          .code();
+    };
+    EXPECT_EQ(again(0), absl::StatusCode::kOk) << "the first are kept";
+    EXPECT_EQ(again(50), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(again(399), absl::StatusCode::kOk);
+    if (compact) {
+      ASSERT_EQ(life.job().CompactJobLog().status(), absl::OkStatus());
+    }
+    EXPECT_EQ(again(50), absl::StatusCode::kFailedPrecondition);
+  }
 }
 
 // Between every two steps of it, by a process of its own that ends there as kill -9 would end it.

@@ -70,6 +70,16 @@ absl::Status CheckNumber(uint64_t number, const char* what) {
   return absl::OutOfRangeError(absl::StrCat("there is no ", what, " ", number));
 }
 
+// Only gradients are applied with a rate: differences are added as they are.
+absl::Status CheckRated(const ps::FrameHeader& header) {
+  bool section_rated = false;
+  for (const ps::Section& section : header.sections()) section_rated |= section.rate();
+  if ((!header.rate() || header.verb() == ps::PUSH_DENSE) && (!section_rated || header.verb() == ps::PUSH))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(ps::Verb_Name(header.verb()), " brings a learning rate where it has none"));
+}
+
 bool IsDenseVerb(ps::Verb verb) {
   switch (verb) {
     case ps::PULL_DENSE:
@@ -141,6 +151,7 @@ LaneSession::Reply LaneSession::Dispatch(wire::FrameReader& frame) {
         absl::StrCat(ps::Verb_Name(verb), " does not belong on a ", dense_lane ? "dense" : "sparse", " lane"));
   RETURN_IF_ERROR(CheckNumber(frame.header().step(), "step"));
   RETURN_IF_ERROR(CheckNumber(frame.header().pass(), "pass"));
+  RETURN_IF_ERROR(CheckRated(frame.header()));
   switch (verb) {
     case ps::PULL:
       return Pull(frame);
@@ -434,6 +445,7 @@ absl::Status LaneSession::ApplyPart() {
   step.samples = push_.part().samples;
   for (const TablePart& table : push_.part().tables) step.tables.push_back(table.View());
   step.dense = push_.part().dense;
+  step.dense_learning_rate = push_.part().dense_learning_rate;
   return job_.Apply(step);
 }
 

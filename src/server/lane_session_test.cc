@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include "base/grouped_keys.h"
 #include "server/testing/small_job.h"
 
@@ -44,6 +48,22 @@ class LaneSessionTest : public testing::Test {
     std::string bytes(reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(base::Key));
     const std::vector<float> ones(floats, 1.0f);
     return bytes.append(reinterpret_cast<const char*>(ones.data()), floats * sizeof(float));
+  }
+
+  static std::string FloatBytes(float value) { return {reinterpret_cast<const char*>(&value), sizeof value}; }
+  // Four keys with gradient 1, and their rate.
+  static ps::FrameHeader RatedPush() {
+    ps::FrameHeader header = Sections(ps::PUSH, 0, 4, kSmallDim);
+    header.mutable_sections(0)->set_rate(true);
+    return header;
+  }
+  std::string RatedBody(float rate) const { return Bytes(keys_.keys(), 4 * kSmallDim) + FloatBytes(rate); }
+  static ps::FrameHeader RatedDense() {
+    ps::FrameHeader header;
+    header.set_verb(ps::PUSH_DENSE);
+    header.set_samples(1);
+    header.set_rate(true);
+    return header;
   }
 
   std::unique_ptr<HostedJob> job_ = SmallJob();
@@ -211,6 +231,86 @@ TEST_F(LaneSessionTest, SamplesAreCounted) {
     dense.set_samples(samples);
     EXPECT_EQ(Ask(dense, Bytes({}, kSmallDense), 1).code, kInvalid) << samples;
   }
+}
+
+// sgd: a row that begins near 0 moves by the rate times the gradient, 1.
+TEST_F(LaneSessionTest, AppliesAPushWithItsLearningRate) {
+  const auto value = [&] {
+    float row[kSmallDim];
+    const base::GroupedKeys key({1});
+    EXPECT_TRUE(job_->sparse(0).Pull(key.view(), base::StepKind::kTrain, {row, kSmallDim, kSmallDim}).ok());
+    return row[0];
+  };
+  const float begin = value();
+  EXPECT_EQ(Ask(RatedPush(), RatedBody(0.75f)).code, 0);
+  EXPECT_EQ(value(), begin - 0.75f);
+  const float dense = job_->dense().Values()[0];
+  EXPECT_EQ(Ask(RatedDense(), Bytes({}, kSmallDense) + FloatBytes(0.25f), 1).code, 0);
+  EXPECT_EQ(job_->dense().Values()[0], dense - 0.25f);
+}
+
+TEST_F(LaneSessionTest, RefusesLearningRatesThatCannotBe) {
+  const std::vector<float> dense(job_->dense().Values().begin(), job_->dense().Values().end());
+  for (const base::Mode mode : {base::Mode::kAsync, base::Mode::kSync}) {
+    job_ = SmallJob(mode);
+    for (const float rate : {std::nanf(""), -1.0f, INFINITY, -INFINITY, 2e6f}) {
+      EXPECT_EQ(Ask(RatedPush(), RatedBody(rate)).code, kInvalid) << rate;
+      EXPECT_EQ(Ask(RatedDense(), Bytes({}, kSmallDense) + FloatBytes(rate), 1).code, kInvalid) << rate;
+    }
+    EXPECT_EQ(Ask(RatedPush(), Bytes(keys_.keys(), 4 * kSmallDim)).code, kInvalid) << "the rate is missing";
+    EXPECT_EQ(Ask(Sections(ps::PUSH, 0, 4, kSmallDim), RatedBody(0.5f)).code, kInvalid)
+        << "as an earlier server has it";
+    EXPECT_EQ(Ask(RatedDense(), Bytes({}, kSmallDense), 1).code, kInvalid) << "the rate is missing";
+    ps::FrameHeader unrated = RatedDense();
+    unrated.set_rate(false);
+    EXPECT_EQ(Ask(unrated, Bytes({}, kSmallDense) + FloatBytes(0.5f), 1).code, kInvalid) << "as an earlier server";
+    EXPECT_EQ(job_->rows(), 0u) << "nothing of it was applied";
+    EXPECT_EQ(job_->dense().updates(), 0u);
+    EXPECT_TRUE(std::equal(dense.begin(), dense.end(), job_->dense().Values().begin()));
+  }
+}
+
+TEST_F(LaneSessionTest, OnlyGradientsHaveALearningRate) {
+  job_ = SmallJob(base::Mode::kGeo);
+  for (const ps::Verb verb : {ps::ADD, ps::COMBINE, ps::PULL, ps::LOAD_ROWS}) {
+    ps::FrameHeader header = RatedPush();
+    header.set_verb(verb);
+    const Answered refused = Ask(header, RatedBody(0.5f));
+    EXPECT_EQ(refused.code, kInvalid) << ps::Verb_Name(verb);
+    EXPECT_THAT(refused.message, testing::HasSubstr("brings a learning rate where it has none"));
+  }
+  for (const ps::Verb verb : {ps::ADD_DENSE, ps::COMBINE_DENSE, ps::PULL_DENSE}) {
+    ps::FrameHeader header = RatedDense();
+    header.set_verb(verb);
+    EXPECT_EQ(Ask(header, Bytes({}, kSmallDense) + FloatBytes(0.5f), 1).code, kInvalid) << ps::Verb_Name(verb);
+  }
+  EXPECT_EQ(job_->rows(), 0u);
+}
+
+// The frames of a push are one update of a table.
+TEST_F(LaneSessionTest, RefusesAPushWhoseFramesBringDifferentLearningRates) {
+  job_ = SmallJob(base::Mode::kSync);
+  LaneSession session(*job_, kFirstWorker, 0);
+  const auto ask = [&](uint32_t part, base::Key key, std::optional<float> rate) {
+    ps::FrameHeader header = Sections(ps::PUSH, 0, 1, kSmallDim);
+    header.set_id(part);
+    header.set_part(part);
+    header.set_more(part < 2);
+    header.mutable_sections(0)->set_rate(rate.has_value());
+    const std::string body = Bytes({key}, kSmallDim) + (rate.has_value() ? FloatBytes(*rate) : "");
+    wire::FrameWriter writer(header, body.size());
+    writer.Append(body.data(), body.size());
+    grpc::ByteBuffer request = writer.Finish(), reply = session.Answer(request);
+    wire::FrameReader answer(reply);
+    EXPECT_EQ(answer.Open(), absl::OkStatus());
+    return answer.header().message();
+  };
+  EXPECT_EQ(ask(1, keys_.keys()[0], 0.5f), "");
+  EXPECT_EQ(ask(2, keys_.keys()[3], std::nullopt),
+            "table t: the frames of a push bring the learning rate 0.5 and no learning rate");
+  EXPECT_EQ(ask(1, keys_.keys()[0], 0.5f), "");
+  EXPECT_EQ(ask(2, keys_.keys()[3], 0.5f), "");
+  EXPECT_EQ(job_->rows(), 2u);
 }
 
 TEST_F(LaneSessionTest, RowsAreNotReplacedWhileAStepWaits) {

@@ -1,8 +1,10 @@
 #include "server/open_push.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
+#include "base/learning_rate.h"
 #include "wire/packing.h"
 
 namespace regatta::server {
@@ -16,6 +18,12 @@ absl::Status CheckSamples(const ps::FrameHeader& header, uint64_t gradients) {
     return absl::InvalidArgumentError(absl::StrCat("the gradients are sums over ", header.samples(),
                                                    " samples; a push has 1 to ", wire::kMaxSamplesAPush));
   return absl::OkStatus();
+}
+
+absl::StatusOr<float> ReadFloat(wire::FrameReader& frame) {
+  float value = 0;
+  RETURN_IF_ERROR(frame.Read(&value, sizeof value));
+  return value;
 }
 
 }  // namespace
@@ -45,6 +53,8 @@ void OpenPush::Begin(const ps::FrameHeader& header, Width width) {
     table.width = (job_.sparse(i).*width)();
     table.keys.clear();
     table.rows.clear();
+    table.named = false;
+    table.learning_rate.reset();
   }
 }
 
@@ -99,8 +109,26 @@ absl::Status OpenPush::ReadSections(wire::FrameReader& frame) {
     const size_t first = table.rows.size();
     table.rows.resize(first + floats);
     RETURN_IF_ERROR(wire::ReadFloats(frame, header.precision(), std::span(table.rows).subspan(first)));
+    RETURN_IF_ERROR(ReadRate(frame, section, table));
   }
   return frame.ExpectEnd();
+}
+
+// Of a section, or none. All frames of a push say the same of a table.
+absl::Status OpenPush::ReadRate(wire::FrameReader& frame, const ps::Section& section, TablePart& table) {
+  std::optional<float> rate;
+  if (section.rate()) {
+    ASSIGN_OR_RETURN(rate, ReadFloat(frame));
+  }
+  const table::SparseTable& target = job_.sparse(table.table);
+  RETURN_IF_ERROR(target.CheckLearningRate(rate));
+  if (table.named && rate != table.learning_rate)
+    return absl::InvalidArgumentError(absl::StrCat("table ", target.config().name, ": the frames of a push bring ",
+                                                   base::DescribeLearningRate(table.learning_rate), " and ",
+                                                   base::DescribeLearningRate(rate)));
+  table.named = true;
+  table.learning_rate = rate;
+  return absl::OkStatus();
 }
 
 absl::Status OpenPush::Append(wire::FrameReader& frame, RequestOrigin origin) {
@@ -141,7 +169,8 @@ absl::Status OpenPush::ReadBlock(wire::FrameReader& frame, RequestOrigin origin)
   const auto floats = static_cast<size_t>(job_.dense().size());
   RETURN_IF_ERROR(CheckPrecision(frame.header()));
   const ps::Precision precision = frame.header().precision();
-  if (frame.body_left() != floats * wire::FloatBytes(precision))
+  const size_t rate_bytes = frame.header().rate() ? sizeof(float) : 0;
+  if (frame.body_left() != floats * wire::FloatBytes(precision) + rate_bytes)
     return absl::InvalidArgumentError(
         absl::StrCat(frame.body_left(), " bytes for a block of ", floats, " dense parameters"));
   if (job_.spec().traits().staging == base::Staging::kSteps)
@@ -152,7 +181,11 @@ absl::Status OpenPush::ReadBlock(wire::FrameReader& frame, RequestOrigin origin)
   part_.logged = 0;
   part_.dense.resize(floats);
   if (frame.header().verb() == ps::PUSH_DENSE) RETURN_IF_ERROR(CheckSamples(frame.header(), floats));
-  return wire::ReadFloats(frame, precision, part_.dense);
+  RETURN_IF_ERROR(wire::ReadFloats(frame, precision, part_.dense));
+  part_.dense_learning_rate.reset();
+  if (!frame.header().rate()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(part_.dense_learning_rate, ReadFloat(frame));
+  return job_.dense().CheckLearningRate(part_.dense_learning_rate);
 }
 
 }  // namespace regatta::server

@@ -59,6 +59,7 @@ class OpenPush {
   void Reserve(const ps::FrameHeader& header, uint64_t frames);
   absl::Status ReadAlone(wire::FrameReader& frame, Width width);
   absl::Status ReadSections(wire::FrameReader& frame);
+  absl::Status ReadRate(wire::FrameReader& frame, const ps::Section& section, TablePart& table);
 
   const HostedJob& job_;
   const SectionReader sections_;

@@ -19,6 +19,13 @@ constexpr size_t kKeptFirstBytes = 64 << 10;           // of one of these; large
 constexpr size_t kKeptAnyhow = 2;                      // the last, whatever their size: for calls that are repeated
 constexpr uint64_t kKeptOfName = 4;                    // of one name, the last
 
+absl::Status Forgotten(int rank, const Rendezvous::RoundKey& key) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("worker ", rank, " comes to '", base::Printable(key.first), "', round ", key.second,
+                   ", which is over, and its answer is not kept any more: too many collective calls came after it. "
+                   "Start the job again from its last save"));
+}
+
 }  // namespace
 
 Rendezvous::Rendezvous(Roster& roster) : roster_(roster) {
@@ -36,6 +43,7 @@ absl::StatusOr<std::shared_ptr<const Rendezvous::Payloads>> Rendezvous::AllGathe
   const RoundKey key{name, number};
   const auto known = rounds_.find(key);
   std::shared_ptr<Round> round = known == rounds_.end() ? nullptr : known->second;
+  if (round == nullptr && forgotten_.Contains(name, number)) return Forgotten(rank, key);
   if (round == nullptr || !round->complete) {
     if (outcome == Outcome::kFailure) payload.resize(std::min(payload.size(), kMostFailureBytes));
     RETURN_IF_ERROR(CheckRoomLocked(caller, key, payload.size()));
@@ -178,6 +186,7 @@ void Rendezvous::ForgetLocked(const RoundKey& key) {
   const auto found = std::find(complete_.begin(), complete_.end(), key);
   if (found == complete_.end()) return;
   complete_.erase(found);
+  forgotten_.Add(key.first, key.second);
   const auto round = rounds_.find(key);
   kept_bytes_ -= round->second->bytes();
   rounds_.erase(round);
@@ -190,6 +199,11 @@ void Rendezvous::Restore(const std::string& name, uint64_t round, Payloads paylo
   KeepLocked({name, round});
 }
 
+void Rendezvous::RestoreForgotten(uint64_t hash) {
+  base::MutexLock lock(mu_);
+  forgotten_.Restore(hash);
+}
+
 std::vector<Rendezvous::RoundKey> Rendezvous::over() const {
   base::MutexLock lock(mu_);
   std::vector<RoundKey> over;
@@ -198,7 +212,8 @@ std::vector<Rendezvous::RoundKey> Rendezvous::over() const {
   return over;
 }
 
-absl::Status Rendezvous::Hold(const std::function<absl::Status(const Over& over)>& fn) const {
+absl::Status Rendezvous::Hold(
+    const std::function<absl::Status(const Over& over, const std::deque<uint64_t>& forgotten)>& fn) const {
   base::MutexLock lock(mu_);
   const std::set<RoundKey> later(complete_.begin(), complete_.end());
   Over over;
@@ -208,7 +223,7 @@ absl::Status Rendezvous::Hold(const std::function<absl::Status(const Over& over)
   for (const auto& [key, round] : rounds_)
     if (round->complete && !later.contains(key)) add(key, round);
   for (const RoundKey& key : complete_) add(key, rounds_.at(key));
-  return fn(over);
+  return fn(over, forgotten_.hashes());
 }
 
 std::string Rendezvous::MissingLocked(const Round& round) const {

@@ -15,6 +15,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "server/forgotten_rounds.h"
 #include "server/roster.h"
 
 namespace regatta::server {
@@ -38,7 +39,8 @@ class Rendezvous {
   // without an answer is not kept, but for a failure.
   // ABORTED for all workers, with the failure's message, if a worker brings a failure. Such a round is not remembered.
   // Nor is a round that ends after a worker gave up, if workers come back: they repeat it when the job continues.
-  // FAILED_PRECONDITION if another process has the worker's place (Forget), also for a call that waits already.
+  // FAILED_PRECONDITION if another process has the worker's place (Forget), also for a call that waits already; and if
+  // the round is over and its answer is not kept any more, because nobody else will come to it.
   absl::StatusOr<std::shared_ptr<const Payloads>> AllGather(const Identity& worker, const std::string& name,
                                                             uint64_t round, std::string payload,
                                                             std::chrono::duration<double> timeout,
@@ -55,12 +57,16 @@ class Rendezvous {
   void RecordWith(Record record) { record_ = std::move(record); }
   // As a record tells; nothing new where it tells of a round that is known. Before the first AllGather only.
   void Restore(const std::string& name, uint64_t round, Payloads payloads);
+  // A hash that Hold gave of a round that is not kept.
+  void RestoreForgotten(uint64_t hash);
   using RoundKey = std::pair<std::string, uint64_t>;
   // The complete rounds that are still remembered: a worker that comes to one of them gets its result.
   std::vector<RoundKey> over() const;
-  // `fn` with all of these, so that restored in this order they are known as they are now, while no other one ends.
+  // `fn` with all of these, so that restored in this order they are known as they are now, and hashes of those that are
+  // not kept any more, while no other one ends.
   using Over = std::vector<std::pair<RoundKey, std::shared_ptr<const Payloads>>>;
-  absl::Status Hold(const std::function<absl::Status(const Over& over)>& fn) const;
+  absl::Status Hold(
+      const std::function<absl::Status(const Over& over, const std::deque<uint64_t>& forgotten)>& fn) const;
 
  private:
   using Caller = std::pair<int, uint64_t>;  // rank and incarnation
@@ -107,6 +113,7 @@ class Rendezvous {
   size_t first_ ABSL_GUARDED_BY(mu_) = 0;               // of rounds_: how many of the job's first are kept for good
   std::deque<RoundKey> complete_ ABSL_GUARDED_BY(mu_);  // of rounds_, the others, the oldest first
   size_t kept_bytes_ ABSL_GUARDED_BY(mu_) = 0;          // of complete_
+  ForgottenRounds forgotten_ ABSL_GUARDED_BY(mu_);      // that were in complete_
 };
 
 }  // namespace regatta::server

@@ -150,6 +150,31 @@ TEST(Rendezvous, OfOneNameTheLastRoundsAreKept) {
   EXPECT_NE(std::find(over.begin(), over.end(), Rendezvous::RoundKey("once 99", 0)), over.end());
 }
 
+// A process that comes back late would wait for the others for ever: they were there.
+TEST(Rendezvous, ACallForARoundThatIsNotKeptAnyMoreIsRefused) {
+  Roster roster(1, base::LossPolicy::kAwait);
+  Rendezvous rendezvous(roster);
+  EXPECT_TRUE(roster.Join(Worker(0)).ok());
+  const auto name = [](int i) { return absl::StrCat("barrier_worker ", i, " after 0 epochs"); };
+  const auto gather = [&](const std::string& round) {
+    return rendezvous.AllGather(Worker(0), round, 0, "", std::chrono::seconds(5), Never).status();
+  };
+  for (int i = 0; i < 400; ++i) EXPECT_EQ(gather(name(i)), absl::OkStatus()) << i;
+  const auto over = rendezvous.over();
+  int refused = 0;
+  for (int i = 0; i < 400; ++i) {
+    const bool kept = std::find(over.begin(), over.end(), Rendezvous::RoundKey(name(i), 0)) != over.end();
+    const absl::Status again = gather(name(i));
+    EXPECT_EQ(again.code(), kept ? absl::StatusCode::kOk : absl::StatusCode::kFailedPrecondition) << i;
+    refused += kept ? 0 : 1;
+    if (!kept) {
+      EXPECT_NE(again.message().find(absl::StrCat("'", name(i), "', round 0, which is over")), std::string::npos);
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_EQ(gather(name(400)), absl::OkStatus()) << "a new one";
+}
+
 // What `rank` finds when everybody comes to `name`.
 std::string BroughtBy(TwoWorkers& two, const std::string& name, int rank) {
   std::thread other(

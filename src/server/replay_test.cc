@@ -22,13 +22,13 @@ using Whole = GoldenWorkers::Whole;
 class ReplayTest : public testing::Test {
  protected:
   void Start(base::Mode mode, base::LossPolicy policy = base::LossPolicy::kAwait,
-             table::NanPolicy nan_policy = table::NanPolicy::kSkip) {
+             table::NanPolicy nan_policy = table::NanPolicy::kSkip, Rates rates = Rates::kNone) {
     spec_ = ParseJobSpec(GoldenRequest(mode).job()).value();
     spec_.loss_policy = policy;
     spec_.nan_policy = nan_policy;
     opened_ = OpenLastingJob(folder_ / "live", spec_);
     for (int rank = 0; rank < 2; ++rank) ASSERT_TRUE(job().roster().Join(GoldenWorkers::Worker(rank)).ok());
-    workers_ = std::make_unique<GoldenWorkers>(job(), 1);
+    workers_ = std::make_unique<GoldenWorkers>(job(), 1, rates);
   }
   void End() {
     workers_.reset();
@@ -44,13 +44,13 @@ class ReplayTest : public testing::Test {
     then(workers());
     return Live();
   }
-  std::string AfterAKill(const Then& then = nullptr) {
+  std::string AfterAKill(const Then& then = nullptr, Rates rates = Rates::kNone) {
     const std::string copy = folder_ / absl::StrCat("killed", ++kills_);
     fs::copy(folder_ / "live", copy, fs::copy_options::recursive);
     const LastingJob again = OpenLastingJob(copy, spec_);
     if (!again.job.ok()) return std::string(again.job.status().message());
     if (then) {
-      GoldenWorkers workers(**again.job, 1'000'000);
+      GoldenWorkers workers(**again.job, 1'000'000, rates);
       then(workers);
     }
     return GoldenText(**again.job);
@@ -95,6 +95,33 @@ TEST_F(ReplayTest, ALoadInTheMiddleOfAJobIsNotUndone) {
     EXPECT_EQ(AfterAKill(), Live());
     End();
   }
+}
+
+// Pushes of one frame and of several, with rates and without; a checkpoint between them.
+TEST_F(ReplayTest, LearningRatesComeBackWithTheirPushes) {
+  for (const base::Mode mode : {base::Mode::kAsync, base::Mode::kSync})
+    for (const base::LossPolicy policy : {base::LossPolicy::kAwait, base::LossPolicy::kFail}) {
+      SCOPED_TRACE(absl::StrCat(Name(mode), " ", static_cast<int>(policy)));
+      std::string with_rates, without;
+      for (const Rates rates : {Rates::kNone, Rates::kOwn}) {
+        Start(mode, policy, table::NanPolicy::kSkip, rates);
+        for (uint64_t step = 0; step < 8; ++step) {
+          for (int rank = 0; rank < 2; ++rank) workers().Step(rank, 0, step, step % 3 == 2 ? 3 : 1);
+          if (step == 3) {
+            EXPECT_TRUE(Save().ok());
+          }
+        }
+        if (mode == base::Mode::kSync) workers().Step(0, 0, 8);  // the other worker's part is still to come
+        EXPECT_EQ(workers().refused(), 0);
+        EXPECT_EQ(AfterAKill(), Live());
+        const auto finish = [&](GoldenWorkers& workers) { workers.Step(1, 0, 8, 2); };
+        const std::string killed = AfterAKill(finish, rates);
+        EXPECT_EQ(killed, Live(finish));
+        (rates == Rates::kOwn ? with_rates : without) = Live();
+        End();
+      }
+      EXPECT_NE(with_rates, without);
+    }
 }
 
 // Steps that did not wait for a lost worker come before the load, not after it.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/key.h"
@@ -17,11 +18,14 @@ struct TablePart {
   int width = 0;
   base::RawVector<base::Key> keys;  // grouped by virtual shard, shards ascending
   base::RawVector<float> rows;      // width floats a key
+  bool named = false;               // whether the push has a section of the table, perhaps without keys
+  std::optional<float> learning_rate;
 
   base::TableGrads View() const {
     base::TableGrads view;
     view.keys = {table, keys, {}};
     view.grads = {rows.data(), width, width};
+    view.learning_rate = learning_rate;
     return view;
   }
 };
@@ -33,7 +37,8 @@ struct StepPart {
   uint64_t logged = 0;            // its first record in the lane's log; 0 = none
   std::vector<TablePart> tables;  // of a sparse lane
   std::vector<float> dense;       // of the dense lane
-  HeldMemory held;                // of all this, where it waits to be applied
+  std::optional<float> dense_learning_rate;
+  HeldMemory held;  // of all this, where it waits to be applied
 };
 
 }  // namespace regatta::server

@@ -7,11 +7,19 @@
 #include <limits>
 
 #include "base/failpoint.h"
+#include "base/learning_rate.h"
 
 namespace regatta::server {
 namespace {
 
 constexpr std::chrono::seconds kSayMissingAfter(10);
+
+// The rate of a part that names the table; the others bring no gradient of it.
+std::optional<float> RateOf(std::span<const StepPart* const> parts, size_t table) {
+  for (const StepPart* part : parts)
+    if (part->tables[table].named) return part->tables[table].learning_rate;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -92,7 +100,10 @@ absl::Status SyncStage::CheckLocked(int rank, uint64_t pass, uint64_t step, Requ
 absl::Status SyncStage::Add(int rank, StepPart part, const StageRequest& request) {
   base::MutexLock lock(mu_);
   RETURN_IF_ERROR(CheckLocked(rank, part.pass, part.step, request.origin));
-  if (request.origin == RequestOrigin::kWorker) RETURN_IF_ERROR(CheckAheadLocked(rank, part.step));
+  if (request.origin == RequestOrigin::kWorker) {
+    RETURN_IF_ERROR(CheckAheadLocked(rank, part.step));
+    RETURN_IF_ERROR(CheckRatesLocked(rank, part));
+  }
   ASSIGN_OR_RETURN(const uint64_t logged, LogLocked(request));
   if (part.logged == 0) part.logged = logged;
   Step& step = staged_[part.step];
@@ -100,6 +111,28 @@ absl::Status SyncStage::Add(int rank, StepPart part, const StageRequest& request
   step.parts.emplace(rank, std::move(part));
   ApplyCompleteLocked();
   return failure_;
+}
+
+// A step is one update: it has one rate for a table. Every lane has all sections of a push, so all lanes say the same.
+absl::Status SyncStage::CheckRatesLocked(int rank, const StepPart& part) const {
+  const auto staged = staged_.find(part.step);
+  if (staged == staged_.end()) return absl::OkStatus();
+  const auto differ = [&](int other, const std::string& what, std::optional<float> mine, std::optional<float> theirs) {
+    return absl::FailedPreconditionError(absl::StrCat("step ", part.step, ", ", what, ": worker ", rank, " brings ",
+                                                      base::DescribeLearningRate(mine), ", and worker ", other,
+                                                      " brings ", base::DescribeLearningRate(theirs),
+                                                      "; in sync all workers bring the same for a step"));
+  };
+  for (const auto& [other, theirs] : staged->second.parts) {
+    for (size_t t = 0; t < std::min(part.tables.size(), theirs.tables.size()); ++t) {
+      const TablePart &a = part.tables[t], &b = theirs.tables[t];
+      if (a.named && b.named && a.learning_rate != b.learning_rate)
+        return differ(other, absl::StrCat("table ", a.table), a.learning_rate, b.learning_rate);
+    }
+    if (part.dense_learning_rate != theirs.dense_learning_rate)
+      return differ(other, "dense parameters", part.dense_learning_rate, theirs.dense_learning_rate);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SyncStage::LeavePass(int rank, uint64_t pass, const StageRequest& request) {
@@ -240,8 +273,10 @@ absl::Status SyncStage::ApplyLocked(const Step& step, uint64_t number) {
     std::vector<base::TableGrads> pushes;
     for (const StepPart* part : parts) pushes.push_back(part->tables[t].View());
     sum.tables.push_back(pushes.size() == 1 ? pushes.front() : table_sums_[t].Sum(pushes));
+    sum.tables.back().learning_rate = RateOf(parts, t);
   }
   sum.dense = first.dense;
+  sum.dense_learning_rate = first.dense_learning_rate;
   if (parts.size() > 1 && !first.dense.empty()) {
     dense_sum_ = first.dense;
     for (size_t p = 1; p < parts.size(); ++p)

@@ -33,12 +33,14 @@ struct StageRequest {
 
 class SyncStage {
  public:
-  // What a step's parts come to: samples and gradients of all, `tables` and `dense` as the lane has them.
+  // What a step's parts come to: samples and gradients of all, `tables` and `dense` as the lane has them, and the
+  // learning rates that all of them bring.
   struct Sum {
     uint64_t step = 0;
     uint32_t samples = 0;
     std::vector<base::TableGrads> tables;
     std::span<const float> dense;
+    std::optional<float> dense_learning_rate = {};
   };
   using Apply = std::function<absl::Status(const Sum& sum)>;
   // What `sum` is about to change.
@@ -58,7 +60,8 @@ class SyncStage {
   // Whether a part that a worker brings can be taken. FAILED_PRECONDITION where the step has been applied, the rank has
   // brought it, or the pass is another; OUT_OF_RANGE where it is too far ahead.
   absl::Status Check(int rank, uint64_t pass, uint64_t step);
-  // Hands over a worker's part. Errors as Check, and then nothing is logged. A log that cannot be written ends the job:
+  // Hands over a worker's part. Errors as Check, and FAILED_PRECONDITION if another worker has brought another learning
+  // rate for the step; then nothing is logged. A log that cannot be written ends the job:
   // no step is completed any more, and every waiting call returns that error.
   absl::Status Add(int rank, StepPart part, const StageRequest& request = {});
   // The rank brings no more steps of this pass.
@@ -98,6 +101,7 @@ class SyncStage {
   absl::Status CheckLocked(int rank, uint64_t pass, uint64_t step, RequestOrigin origin) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckAheadLocked(int rank, uint64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckRatesLocked(int rank, const StepPart& part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckBeginLocked(uint64_t pass, uint64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<uint64_t> LogLocked(const StageRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ApplyNextLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

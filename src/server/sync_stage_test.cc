@@ -25,11 +25,14 @@ class SyncStageTest : public testing::Test {
   Roster roster_{3, base::LossPolicy::kShrink};
   std::vector<std::pair<uint64_t, float>> applied_;  // step, sum
   uint32_t samples_ = 0;
-  SyncStage stage_{roster_, [this](const SyncStage::Sum& sum) {
-                     applied_.emplace_back(sum.step, sum.dense[0]);
-                     samples_ += sum.samples;
-                     return absl::OkStatus();
-                   }};
+  std::pair<std::optional<float>, std::optional<float>> rates_;  // of the last step: dense, table 0
+  SyncStage stage_{
+      roster_, [this](const SyncStage::Sum& sum) {
+        applied_.emplace_back(sum.step, sum.dense[0]);
+        samples_ += sum.samples;
+        rates_ = {sum.dense_learning_rate, sum.tables.empty() ? std::nullopt : sum.tables[0].learning_rate};
+        return absl::OkStatus();
+      }};
 };
 
 TEST_F(SyncStageTest, AppliesAStepWhenEverybodyHasBroughtIt) {
@@ -128,6 +131,46 @@ TEST_F(SyncStageTest, StepsFarAheadAreNotKept) {
   StageRequest record;
   record.origin = RequestOrigin::kLog;
   EXPECT_TRUE(stage_.Add(0, Part(0, SyncStage::kMaxStepsAhead + 1, 1), record).ok()) << "replay lags behind";
+}
+
+TEST_F(SyncStageTest, WorkersThatBringDifferentLearningRatesForAStepAreRefusedByName) {
+  enum class Table { kNamed, kLeftOut };
+  const auto part = [](std::optional<float> dense, Table named, std::optional<float> rate) {
+    StepPart part = Part(0, 0, 1);
+    part.dense_learning_rate = dense;
+    part.tables.resize(1);
+    part.tables[0].width = 1;
+    part.tables[0].named = named == Table::kNamed;
+    part.tables[0].learning_rate = rate;
+    return part;
+  };
+  const auto refusal = [&](StepPart part) { return std::string(stage_.Add(1, std::move(part)).message()); };
+  constexpr float kHalf = 0.5f;
+  ASSERT_TRUE(stage_.Add(0, part(kHalf, Table::kNamed, kHalf)).ok());
+  EXPECT_EQ(refusal(part(0.25f, Table::kNamed, kHalf)),
+            "step 0, dense parameters: worker 1 brings the learning rate 0.25, and worker 0 brings the learning rate "
+            "0.5; in sync all workers bring the same for a step");
+  EXPECT_EQ(refusal(part(kHalf, Table::kNamed, std::nullopt)),
+            "step 0, table 0: worker 1 brings no learning rate, and worker 0 brings the learning rate 0.5; in sync all "
+            "workers bring the same for a step");
+  EXPECT_TRUE(applied_.empty());
+  ASSERT_TRUE(stage_.Add(2, part(kHalf, Table::kNamed, kHalf)).ok());
+  ASSERT_EQ(refusal(part(kHalf, Table::kLeftOut, std::nullopt)), "") << "it has nothing of the table";
+  ASSERT_EQ(applied_.size(), 1u);
+  EXPECT_EQ(rates_, (std::pair<std::optional<float>, std::optional<float>>(kHalf, kHalf)));
+}
+
+// The first rank has nothing of the table: the step has the rate of those who do.
+TEST_F(SyncStageTest, AStepHasTheRateOfTheWorkersThatBringTheTable) {
+  for (const int rank : {1, 0, 2}) {
+    StepPart part = Part(0, 0, 1);
+    part.tables.resize(1);
+    part.tables[0].width = 1;
+    part.tables[0].named = rank == 2;
+    if (rank == 2) part.tables[0].learning_rate = 0.125f;
+    ASSERT_TRUE(stage_.Add(rank, std::move(part)).ok());
+  }
+  EXPECT_EQ(rates_.second, 0.125f);
 }
 
 TEST_F(SyncStageTest, WhatIsRefusedIsNotLogged) {

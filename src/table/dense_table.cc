@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/gradient.h"
+#include "base/learning_rate.h"
 #include "table/initializer.h"
 
 namespace regatta::table {
@@ -111,11 +112,13 @@ DenseCopy DenseTable::Copy() const {
   return {values_, states_, updates_};
 }
 
-absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const PushOptions& options) {
+absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const PushOptions& options,
+                              std::optional<float> rate) {
   RETURN_IF_ERROR(base::Annotate(CheckCover(grads), Named(config_) + ": push"));
   if (options.samples == 0) {
     return absl::InvalidArgumentError(Named(config_) + ": push: the gradients are sums over 0 samples");
   }
+  RETURN_IF_ERROR(CheckLearningRate(rate));
   bool finite = true;
   for (const base::DenseGrad& grad : grads) {
     if (base::AllFinite(grad.values)) continue;
@@ -128,7 +131,8 @@ absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const Push
     return absl::OkStatus();
   }
   std::vector<float> clipped(finite ? 0 : values_.size());
-  const float learning_rate = static_cast<float>(schedule_.LearningRate(rule_->learning_rate(), options.step));
+  const float learning_rate =
+      rate.value_or(static_cast<float>(schedule_.LearningRate(rule_->learning_rate(), options.step)));
   for (const base::DenseGrad& grad : grads) {
     const float* values = grad.values.data();
     if (!clipped.empty()) {
@@ -218,6 +222,12 @@ absl::Status DenseTable::CheckCover(std::span<const base::DenseGrad> grads) cons
   }
   if (covered == size()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the gradients cover ", covered, " of ", size(), " elements"));
+}
+
+absl::Status DenseTable::CheckLearningRate(std::optional<float> rate) const {
+  absl::Status checked = base::CheckLearningRate(rate);
+  if (checked.ok()) checked = CheckRateOf(config_.rule, rate);
+  return checked.ok() ? checked : base::Annotate(checked, Named(config_));
 }
 
 absl::Status DenseTable::CheckFinite(const base::DenseGrad& grad) const {

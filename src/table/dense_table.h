@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,13 +43,16 @@ class DenseTable {
   std::span<const float> Values() const { return values_; }      // live; see thread-safety above
   void Snapshot(std::span<float> out) const;                     // a consistent copy; out has size() floats
   DenseCopy Copy() const;                                        // a snapshot: no push is in it by half
-  // One step of the rule over all of `grads`, which must cover every element once: mean = sum / samples.
-  absl::Status Push(std::span<const base::DenseGrad> grads, const PushOptions& options);
+  // One step of the rule over all of `grads`, which must cover every element once: mean = sum / samples. With `rate`,
+  // or else the learning rate of the schedule.
+  absl::Status Push(std::span<const base::DenseGrad> grads, const PushOptions& options, std::optional<float> rate = {});
   // values += differences, size() of them; the rule's states stay as they are. NaN and Inf go by `nan_policy`, as in
   // Push.
   absl::Status Add(std::span<const float> differences, NanPolicy nan_policy);
   // The error that Push and Add give with NanPolicy::kAbort: for a request of several tables, before any is changed.
   absl::Status CheckFinite(const base::DenseGrad& grad) const;
+  // The error that Push gives for a learning rate of the commit, for the same.
+  absl::Status CheckLearningRate(std::optional<float> rate) const;
   uint64_t updates() const;
   uint64_t skipped_gradients() const;  // pushes left out by NanPolicy::kSkip
 

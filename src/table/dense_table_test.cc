@@ -79,6 +79,21 @@ TEST(DenseTable, AGradientIsItsSumDividedBySamples) {
   EXPECT_EQ(table->Values()[15], 2 - 0.5f * 2);
 }
 
+TEST(DenseTable, ThePushsOwnLearningRateGoesBeforeTheSchedule) {
+  auto table = MakeDense(DenseConfig());
+  const std::vector<float> grads(16, 6.0f);
+  const base::DenseGrad piece{0, grads};
+  ASSERT_TRUE(table->Push({&piece, 1}, {.samples = 3}, 0.125f).ok());
+  EXPECT_EQ(table->Values()[15], 2 - 0.125f * 2);
+  ASSERT_TRUE(table->Push({&piece, 1}, {.samples = 3}).ok());
+  EXPECT_EQ(table->Values()[15], 2 - 0.125f * 2 - 0.5f * 2);
+  const std::vector<float> before = Copy(table->Values());
+  for (const float rate : {kNan, -1.0f, std::numeric_limits<float>::infinity(), 1e7f})
+    EXPECT_EQ(table->Push({&piece, 1}, {}, rate).code(), absl::StatusCode::kInvalidArgument) << rate;
+  EXPECT_EQ(Copy(table->Values()), before);
+  EXPECT_EQ(table->updates(), 2u);
+}
+
 TEST(DenseTable, GradientsThatDoNotCoverEveryElementOnceAreRefused) {
   auto table = MakeDense(DenseConfig());
   const std::vector<float> before = Copy(table->Values());

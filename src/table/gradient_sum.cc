@@ -37,6 +37,7 @@ base::TableGrads GradientSum::Sum(std::span<const base::TableGrads> pushes) {
   base::TableGrads sum;
   sum.keys = {pushes.front().keys.table, keys_, shard_begin_};
   sum.grads = {rows_.data(), width, width};
+  sum.learning_rate = pushes.front().learning_rate;
   return sum;
 }
 

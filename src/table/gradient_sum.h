@@ -13,7 +13,8 @@ namespace regatta::table {
 
 class GradientSum {
  public:
-  // All are of one table and one width; their keys are grouped by virtual shard. The view lives until the next Sum.
+  // All are of one table, one width and one learning rate; their keys are grouped by virtual shard. The view lives
+  // until the next Sum.
   base::TableGrads Sum(std::span<const base::TableGrads> pushes);
 
  private:

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/gradient.h"
+#include "base/learning_rate.h"
 #include "table/accessor/accessor_factory.h"
 
 namespace regatta::table {
@@ -155,7 +156,8 @@ absl::Status SparseTable::Pull(const base::TableKeys& keys, base::StepKind kind,
 absl::Status SparseTable::Push(const base::TableGrads& grads, const PushOptions& options) {
   RETURN_IF_ERROR(base::Annotate(CheckPush(grads, options), Named(config_) + ": push"));
   if (options.nan_policy == NanPolicy::kAbort) RETURN_IF_ERROR(CheckFinite(grads));
-  const float learning_rate = static_cast<float>(schedule_.LearningRate(accessor_->learning_rate(), options.step));
+  const float learning_rate = grads.learning_rate.value_or(
+      static_cast<float>(schedule_.LearningRate(accessor_->learning_rate(), options.step)));
   PushVisitor visitor(*accessor_, &Accessor::Push, grads, options.nan_policy, static_cast<float>(options.samples),
                       learning_rate);
   const WalkOptions walk{Missing::kCreate, static_cast<uint64_t>(row_width()) * sizeof(float)};
@@ -187,6 +189,8 @@ absl::Status SparseTable::CheckPush(const base::TableGrads& grads, const PushOpt
   const size_t count = grads.keys.keys.size();
   RETURN_IF_ERROR(CheckView(grads.grads, push_width(), count));
   if (options.samples == 0) return absl::InvalidArgumentError("the gradients are sums over 0 samples");
+  RETURN_IF_ERROR(base::CheckLearningRate(grads.learning_rate));
+  RETURN_IF_ERROR(CheckRateOf(config_.rule, grads.learning_rate));
   const PushColumns columns = accessor_->columns();
   if (columns.slot && grads.slot.size() != count) return absl::InvalidArgumentError("a slot for each key is missing");
   if (columns.show && grads.show.size() != count) return absl::InvalidArgumentError("a show for each key is missing");
@@ -194,6 +198,12 @@ absl::Status SparseTable::CheckPush(const base::TableGrads& grads, const PushOpt
     return absl::InvalidArgumentError("a click for each key is missing");
   }
   return absl::OkStatus();
+}
+
+absl::Status SparseTable::CheckLearningRate(std::optional<float> rate) const {
+  absl::Status checked = base::CheckLearningRate(rate);
+  if (checked.ok()) checked = CheckRateOf(config_.rule, rate);
+  return checked.ok() ? checked : base::Annotate(checked, Named(config_));
 }
 
 absl::Status SparseTable::CheckFinite(const base::TableGrads& grads) const {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/key.h"
@@ -35,14 +36,17 @@ class SparseTable {
 
   // out.row(i) = the row of keys.keys[i]; a key without one gives its initial value (training) or zeros (inference).
   absl::Status Pull(const base::TableKeys& keys, base::StepKind kind, base::RowsView<float> out) const;
-  // Applies the rule to every row of grads.keys, creating those that are missing. An error of NanPolicy::kAbort leaves
-  // the table as it was; when memory runs out, the keys before the one named have been applied.
+  // Applies the rule to every row of grads.keys, creating those that are missing, with grads.learning_rate or else the
+  // schedule's. An error of NanPolicy::kAbort leaves the table as it was; when memory runs out, the keys before the one
+  // named have been applied.
   absl::Status Push(const base::TableGrads& grads, const PushOptions& options);
   // Adds differences.grads (pull_width floats a key) to the weights and leaves the rules' states alone; rows that are
   // missing are created with their initial value first.
   absl::Status Add(const base::TableGrads& differences, NanPolicy nan_policy);
   // The error that Push and Add give with NanPolicy::kAbort: for a request of several tables, before any is changed.
   absl::Status CheckFinite(const base::TableGrads& grads) const;
+  // The error that Push gives for a learning rate of the commit, for the same.
+  absl::Status CheckLearningRate(std::optional<float> rate) const;
   // Puts values.grads (pull_width floats a key) in place of the weights, but not NaN or Inf; otherwise as Add.
   absl::Status Assign(const base::TableGrads& values);
 

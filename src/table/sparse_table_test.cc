@@ -155,6 +155,44 @@ TEST(SparseTable, TheScheduleTakesThePushedStep) {
   EXPECT_EQ(Pull(*table, keys)[0], -1.5f);
 }
 
+TEST(SparseTable, ThePushsOwnLearningRateGoesBeforeTheSchedule) {
+  SparseTableConfig config = SparseConfig("sgd", 1);
+  config.init = {"constant", 0, 0};
+  config.rule.learning_rate = 0.5;
+  auto table = MakeSparse(config);
+  const base::GroupedKeys keys({7});
+  const float grad = 4;
+  base::TableGrads push;
+  push.keys = keys.view();
+  push.grads = {&grad, 1, 1};
+  float want = 0;
+  for (const std::optional<float> rate : {std::optional<float>(0.25f), {}, {2.0f}, {0.0f}}) {
+    push.learning_rate = rate;
+    ASSERT_TRUE(table->Push(push, {.samples = 2}).ok());
+    want -= rate.value_or(0.5f) * 2;
+    EXPECT_EQ(Pull(*table, keys)[0], want);
+  }
+}
+
+TEST(SparseTable, LearningRatesThatCannotBeAreRefusedAndChangeNothing) {
+  auto table = MakeSparse(SparseConfig("ftrl", 1));
+  const base::GroupedKeys keys({7});
+  const float grad = 4;
+  base::TableGrads push;
+  push.keys = keys.view();
+  push.grads = {&grad, 1, 1};
+  for (const float rate : {kNanGradient, -1.0f, std::numeric_limits<float>::infinity(), 1e7f, 0.0f}) {
+    push.learning_rate = rate;
+    const absl::Status status = table->Push(push, {});
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << rate;
+    EXPECT_NE(status.message().find("table embedding"), std::string::npos) << status;
+    EXPECT_EQ(table->CheckLearningRate(rate).code(), absl::StatusCode::kInvalidArgument) << rate;
+  }
+  EXPECT_EQ(table->rows(), 0u);
+  EXPECT_TRUE(table->CheckLearningRate(std::nullopt).ok());
+  EXPECT_TRUE(MakeSparse(SparseConfig("sgd"))->CheckLearningRate(0.0f).ok()) << "only ftrl divides by it";
+}
+
 TEST(SparseTable, HoldsEveryRowThroughGrowth) {
   auto table = MakeSparse(SparseConfig("sgd", 3));
   const std::vector<base::Key> all = SomeKeys(200'000, 3);

@@ -34,19 +34,25 @@ absl::Status PullStage::Prefetch(const PlannedBatch& planned, const StepPlace& p
 }
 
 absl::Status PullStage::Run(const PlannedBatch& planned) {
+  if (!checked_) RETURN_IF_ERROR(CheckWidths());
   ASSIGN_OR_RETURN(const base::StepRows rows, stepper_.Pull(KeysOf(planned)));
   rows_ = rows.tables;
   metrics::TraceSpan span(tracer_, "gather");
-  RETURN_IF_ERROR(CheckWidths());
   for (size_t i = 0; i < lookups_.size(); ++i) Fill(i, planned);
   return Bind(rows.dense);
 }
 
-absl::Status PullStage::CheckWidths() const {
+// Once: tables do not change their widths.
+absl::Status PullStage::CheckWidths() {
+  const std::vector<comm::RowWidths> widths = stepper_.widths();
+  if (widths.size() < layout_.tables.size())
+    return absl::InternalError(
+        absl::StrCat("the job has ", widths.size(), " sparse tables, and the model reads ", layout_.tables.size()));
   for (size_t t = 0; t < layout_.tables.size(); ++t)
-    if (const LookupLayout::Table& table = layout_.tables[t]; rows_[t].width != table.dim)
-      return absl::InternalError(absl::StrCat("table ", table.name, " gives rows of ", rows_[t].width,
+    if (const LookupLayout::Table& table = layout_.tables[t]; widths[t].pull != table.dim)
+      return absl::InternalError(absl::StrCat("table ", table.name, " gives rows of ", widths[t].pull,
                                               " floats, and the model reads ", table.dim));
+  checked_ = true;
   return absl::OkStatus();
 }
 

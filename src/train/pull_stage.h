@@ -35,7 +35,7 @@ class PullStage {
 
  private:
   std::span<const base::TableKeys> KeysOf(const PlannedBatch& planned);
-  absl::Status CheckWidths() const;
+  absl::Status CheckWidths();
   void Fill(size_t lookup, const PlannedBatch& planned);
   void FillRows(size_t lookup, const lookup::KeyPlan& plan, int samples);
   float* Room(size_t lookup, int64_t floats);
@@ -45,6 +45,7 @@ class PullStage {
   const LookupLayout& layout_;
   Stepper& stepper_;
   metrics::Tracer* const tracer_;
+  bool checked_ = false;                    // the tables' widths
   std::vector<int64_t> parameter_offsets_;  // in the flattened dense array
   int64_t dense_size_ = 0;
   std::vector<base::TableKeys> keys_;

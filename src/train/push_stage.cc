@@ -35,6 +35,7 @@ PushStage::PushStage(const NetSpec& spec, const LookupLayout& layout, Stepper& s
 }
 
 absl::Status PushStage::Run(const PlannedBatch& planned, const PullStage& pulled, const NetGrads& grads) {
+  if (!checked_) RETURN_IF_ERROR(CheckWidths());
   const auto samples = static_cast<uint32_t>(planned.batch->size);
   {
     metrics::TraceSpan span(tracer_, "merge");
@@ -43,6 +44,17 @@ absl::Status PushStage::Run(const PlannedBatch& planned, const PullStage& pulled
     if (clip_by_norm_ > 0) ClipDense(samples);
   }
   return stepper_.Commit(samples, tables_, dense_);
+}
+
+// Once, and behind a pull, which has looked how many tables there are.
+absl::Status PushStage::CheckWidths() {
+  const std::vector<comm::RowWidths> widths = stepper_.widths();
+  for (size_t t = 0; t < layout_.tables.size(); ++t)
+    if (const LookupLayout::Table& table = layout_.tables[t]; widths[t].push != table.dim)
+      return absl::InternalError(absl::StrCat("table ", table.name, " takes gradients of ", widths[t].push,
+                                              " floats, and the model makes them of ", table.dim));
+  checked_ = true;
+  return absl::OkStatus();
 }
 
 void PushStage::Merge(const PlannedBatch& planned, const PullStage& pulled, const NetGrads& grads) {

@@ -21,10 +21,11 @@ class PushStage {
   PushStage(const NetSpec& spec, const LookupLayout& layout, Stepper& stepper, double clip_by_norm,
             metrics::Tracer* tracer);
 
-  // `grads` have the shapes of what was pulled.
+  // `grads` have the shapes of what was pulled, by the same net: a key's gradient is as wide as the net's rows.
   absl::Status Run(const PlannedBatch& planned, const PullStage& pulled, const NetGrads& grads);
 
  private:
+  absl::Status CheckWidths();
   void Merge(const PlannedBatch& planned, const PullStage& pulled, const NetGrads& grads);
   void AddLookup(size_t lookup, const PlannedBatch& planned, const base::TensorView& grad, lookup::Onto onto);
   void CollectDense(const PullStage& pulled, const NetGrads& grads);
@@ -35,6 +36,7 @@ class PushStage {
   Stepper& stepper_;
   const double clip_by_norm_;
   metrics::Tracer* const tracer_;
+  bool checked_ = false;                        // the tables' widths
   std::vector<float> zeros_;                    // the gradient of a parameter that the loss does not depend on
   base::RawVector<float> clipped_;              // the dense gradients of a step that was clipped
   std::vector<base::RawVector<float>> merged_;  // one gradient a key, a table each

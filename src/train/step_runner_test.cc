@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "train/testing/embedded_job.h"
@@ -175,6 +176,24 @@ TEST(StepRunner, WithoutLabelsThereArePredictionsAlone) {
   EXPECT_EQ(result->loss_sum, 0);
   EXPECT_EQ(result->weight_sum, 0);
   EXPECT_FALSE(runner.Train(unlabelled, 2).ok()) << "there is nothing to learn from";
+}
+
+// A table may take other gradients than it gives rows: the stages look before they read or write any.
+TEST(StepRunner, WidthsThatAreNotTheNetsAreAnErrorThatNamesBoth) {
+  Embedded setup(1);
+  testing::Counting counting(*setup.local);
+  const auto error = [&](const std::vector<comm::RowWidths>& widths, base::StepKind kind) {
+    counting.wrong_widths = widths;
+    StepRunner runner(*CheckedNet::Make(NetsOf<LogisticNet>()), counting, {});
+    const PlannedBatch planned = MakeBatch({});
+    const auto result = kind == base::StepKind::kTrain ? runner.Train(planned, 0) : runner.Infer(planned, 0);
+    return std::string(result.status().message());
+  };
+  EXPECT_EQ(error({{3, 1}}, base::StepKind::kInfer), "table embedding gives rows of 3 floats, and the model reads 1");
+  EXPECT_EQ(error({{1, 4}}, base::StepKind::kTrain),
+            "table embedding takes gradients of 4 floats, and the model makes them of 1");
+  EXPECT_EQ(error({{1, 4}}, base::StepKind::kInfer), "") << "inference pushes nothing";
+  EXPECT_EQ(setup.sparse->rows(), 0u);
 }
 
 TEST(StepRunner, AnInputThatTheLossDoesNotDependOnStaysAsItIs) {

@@ -8,6 +8,7 @@
 #include "base/elapsed.h"
 #include "base/gradient.h"
 #include "base/grouped_keys.h"
+#include "base/learning_rate.h"
 
 namespace regatta::train {
 namespace {
@@ -18,6 +19,10 @@ absl::Status CheckParts(std::span<const base::TableGrads* const> parts) {
     if (part->grads.width != width)
       return absl::InvalidArgumentError(absl::StrCat("the gradients of table ", table, " come with ", width, " and ",
                                                      part->grads.width, " floats a key"));
+    if (part->learning_rate != parts.front()->learning_rate)
+      return absl::InvalidArgumentError(absl::StrCat("the gradients of table ", table, " come with ",
+                                                     base::DescribeLearningRate(parts.front()->learning_rate), " and ",
+                                                     base::DescribeLearningRate(part->learning_rate)));
     if (!part->slot.empty() || !part->show.empty() || !part->click.empty())
       return absl::UnimplementedError(
           absl::StrCat("gradients of table ", table, " with slot, show or click columns come in one part only"));
@@ -53,9 +58,6 @@ absl::StatusOr<base::StepRows> Stepper::Pull(std::span<const base::TableKeys> ta
   if (pulls_ == Pulls::kOne && state_ == State::kPulled)
     return absl::FailedPreconditionError(
         absl::StrCat("step ", place_.step, " pulls a second time: make the Stepper with Pulls::kSeveral"));
-  if (state_ == State::kPulled && prefetches())
-    return absl::UnimplementedError(absl::StrCat(
-        "step ", place_.step, " pulls a second time: a mode that fetches ahead has the rows of one pull a step"));
   base::StepRows rows;
   {
     metrics::TraceSpan span(tracer_, "pull");
@@ -87,7 +89,7 @@ void Stepper::Keep(std::span<const base::TableKeys> tables, base::StepRows* rows
 }
 
 absl::Status Stepper::Commit(uint32_t samples, std::span<const base::TableGrads> tables,
-                             std::span<const base::DenseGrad> dense) {
+                             std::span<const base::DenseGrad> dense, std::optional<float> dense_learning_rate) {
   if (state_ != State::kPulled)
     return absl::FailedPreconditionError(absl::StrCat("step ", place_.step, " has pulled nothing to commit"));
   if (place_.kind == base::StepKind::kInfer)
@@ -104,7 +106,8 @@ absl::Status Stepper::Commit(uint32_t samples, std::span<const base::TableGrads>
                                         .tables = merged,
                                         .dense = dense,
                                         .batch = place_.batch,
-                                        .pass = place_.pass}));
+                                        .pass = place_.pass,
+                                        .dense_learning_rate = dense_learning_rate}));
   commit_seconds_ = base::SecondsSince(start);
   return absl::OkStatus();
 }
@@ -131,7 +134,8 @@ absl::StatusOr<base::TableGrads> Stepper::AddUp(std::span<const base::TableGrads
                           .grads = {sum.grads.data(), width, width},
                           .slot = {},
                           .show = {},
-                          .click = {}};
+                          .click = {},
+                          .learning_rate = parts.front()->learning_rate};
 }
 
 absl::StatusOr<std::span<const base::TableGrads>> Stepper::OneForEachTable(std::span<const base::TableGrads> tables) {

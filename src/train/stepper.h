@@ -3,12 +3,13 @@
 //   stepper.BeginPass(keys);
 //   stepper.BeginStep({.step = 7, .batch = 7});  // and so on, for each batch
 //   rows = stepper.Pull(tables);
-//   stepper.Commit(samples, gradients, dense);
+//   stepper.Commit(samples, gradients, dense);      // with a learning rate, if the loop has a schedule of its own
 //   stepper.EndPass();
 // Thread-safety: belongs to one training thread. BeginPass and EndPass are for one thread, while no step is in flight.
 // Invariant: a step is committed once at most, with one gradient for each key of a table.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,13 +51,17 @@ class Stepper {
   // A step that was begun and not committed is given up.
   void BeginStep(const StepPlace& place);
   // A row for each key of every table, until the step's Commit (in inference: the next BeginStep), and the dense
-  // parameters, until then or the next Pull. FAILED_PRECONDITION for a second pull with Pulls::kOne, UNIMPLEMENTED for
-  // one in a mode that fetches ahead.
+  // parameters, until then or the next Pull. FAILED_PRECONDITION for a second pull with Pulls::kOne.
   absl::StatusOr<base::StepRows> Pull(std::span<const base::TableKeys> tables);
   // Gradients are sums over `samples`. A table may come several times, for instance once for each Pull; the gradients
-  // of a key are added up. FAILED_PRECONDITION if the step has not pulled, was committed or is one of inference.
+  // of a key are added up. A table's gradients may bring the learning rate that they are applied with, in place of the
+  // table's schedule, the dense ones `dense_learning_rate`. FAILED_PRECONDITION if the step has not pulled, was
+  // committed or is one of inference; INVALID_ARGUMENT if a learning rate cannot be, and nothing is committed.
   absl::Status Commit(uint32_t samples, std::span<const base::TableGrads> tables,
-                      std::span<const base::DenseGrad> dense);
+                      std::span<const base::DenseGrad> dense, std::optional<float> dense_learning_rate = {});
+
+  // Of each sparse table.
+  std::vector<comm::RowWidths> widths() const { return communicator_.widths(); }
 
   // Of the present step, in the communicator.
   double pull_seconds() const { return pull_seconds_; }

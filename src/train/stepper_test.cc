@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/grouped_keys.h"
+#include "comm/async.h"
 #include "train/testing/embedded_job.h"
 
 namespace regatta::train {
@@ -89,18 +90,76 @@ TEST(Stepper, CallsOutOfOrderAreErrors) {
   EXPECT_THAT(message(stepper.Commit(1, {}, {})), HasSubstr("step 4 is one of inference"));
 }
 
-TEST(Stepper, AModeThatFetchesAheadPullsOnceAStep) {
+// Async over tables of this process: what is fetched ahead is older than the commit that comes between.
+TEST(Stepper, AModeThatFetchesAheadPullsSeveralTimesAStep) {
   Embedded setup(1);
-  testing::Counting counting(*setup.local);
-  counting.ahead = true;
-  Stepper stepper(counting, 0, Stepper::Pulls::kSeveral);
+  comm::Async async(*setup.client, 1, 4);
+  Stepper stepper(async, 0, Stepper::Pulls::kSeveral);
   EXPECT_TRUE(stepper.prefetches());
+  const base::GroupedKeys keys({5, 6}), others({6, 7});
+  const base::TableKeys table = keys.view(), other = others.view();
+  const std::vector<float> sums(2, -2.0f);
+  ASSERT_TRUE(stepper.BeginPass({}).ok());
+  for (uint64_t step = 0; step < 4; ++step) {
+    stepper.BeginStep({.step = step, .batch = step});
+    const auto first = stepper.Pull({&table, 1});
+    const auto second = stepper.Pull({&other, 1});
+    ASSERT_TRUE(first.ok() && second.ok());
+    const auto of = [](const base::StepRows& rows, const base::GroupedKeys& among, base::Key key) {
+      for (size_t i = 0; i < among.size(); ++i)
+        if (among.keys()[i] == key) return rows.tables[0].row(static_cast<int64_t>(i))[0];
+      return NAN;
+    };
+    EXPECT_EQ(of(*first, keys, 6), step == 0 ? 0.0f : 2.0f * static_cast<float>(step - 1)) << "fetched ahead";
+    EXPECT_EQ(of(*second, others, 6), 2.0f * static_cast<float>(step)) << "two parts of 2, with a rate of ½";
+    ASSERT_TRUE(stepper.Prefetch({.step = step + 1, .batch = step + 1}, {&table, 1}).ok());
+    const base::TableGrads grads[] = {GradsOf(keys, sums), GradsOf(others, sums)};
+    ASSERT_TRUE(stepper.Commit(1, grads, {}).ok());
+  }
+  ASSERT_TRUE(stepper.EndPass().ok());
+  EXPECT_EQ(setup.RowOf(6), 8.0f);
+}
+
+TEST(Stepper, ACommitMayBringItsLearningRates) {
+  Embedded setup(1);
+  Stepper stepper(*setup.local, 0, Stepper::Pulls::kSeveral);
   const base::GroupedKeys keys({5});
   const base::TableKeys table = keys.view();
-  stepper.BeginStep({.step = 3});
-  ASSERT_TRUE(stepper.Prefetch({.step = 4}, {&table, 1}).ok());
+  const std::vector<float> sums = {4}, bias = {8};
+  const base::DenseGrad dense{0, bias};
+  const auto commit = [&](std::optional<float> rate, std::optional<float> dense_rate) {
+    stepper.BeginStep({});
+    EXPECT_TRUE(stepper.Pull({&table, 1}).ok());
+    base::TableGrads grads[] = {GradsOf(keys, sums), GradsOf(keys, sums)};
+    grads[0].learning_rate = grads[1].learning_rate = rate;
+    return stepper.Commit(4, grads, {&dense, 1}, dense_rate);
+  };
+  ASSERT_TRUE(commit(0.25f, std::nullopt).ok());  // mean gradients 2 and 2
+  EXPECT_EQ(setup.RowOf(5), -0.5f);
+  EXPECT_EQ(setup.dense->Values()[0], -1.0f) << "its schedule's ½";
+  ASSERT_TRUE(commit(std::nullopt, 2.0f).ok());
+  EXPECT_EQ(setup.RowOf(5), -1.5f);
+  EXPECT_EQ(setup.dense->Values()[0], -5.0f);
+  for (const float rate : {NAN, -1.0f, INFINITY}) {
+    EXPECT_EQ(commit(rate, std::nullopt).code(), absl::StatusCode::kInvalidArgument) << rate;
+    EXPECT_EQ(commit(std::nullopt, rate).code(), absl::StatusCode::kInvalidArgument) << rate;
+  }
+  EXPECT_EQ(setup.RowOf(5), -1.5f);
+  EXPECT_EQ(setup.dense->Values()[0], -5.0f);
+}
+
+TEST(Stepper, GradientsOfOneTableThatDifferInTheirLearningRateAreAnError) {
+  Embedded setup(1);
+  Stepper stepper(*setup.local, 0);
+  const base::GroupedKeys keys({5});
+  const base::TableKeys table = keys.view();
+  stepper.BeginStep({});
   ASSERT_TRUE(stepper.Pull({&table, 1}).ok());
-  EXPECT_EQ(stepper.Pull({&table, 1}).status().code(), absl::StatusCode::kUnimplemented);
+  const std::vector<float> values(1);
+  base::TableGrads grads[] = {GradsOf(keys, values), GradsOf(keys, values)};
+  grads[1].learning_rate = 0.5f;
+  EXPECT_THAT(std::string(stepper.Commit(1, grads, {}).message()),
+              HasSubstr("come with no learning rate and the learning rate 0.5"));
 }
 
 TEST(Stepper, GradientsOfOneTableThatDifferInWidthAreAnError) {

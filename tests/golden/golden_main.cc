@@ -1,5 +1,6 @@
 // Writes a data_dir as a killed server of this version leaves it, with its tables at that moment and after the job has
-// gone on: golden FOLDER. tests/data has what earlier versions wrote.
+// gone on: golden FOLDER, or golden FOLDER rates, where pushes bring learning rates. tests/data has what earlier
+// versions wrote.
 #include <glog/logging.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ void Train(GoldenWorkers& workers, LogCompactor& compactor, base::Mode mode) {
   }
 }
 
-void Write(const std::string& folder, base::Mode mode) {
+void Write(const std::string& folder, base::Mode mode, Rates rates) {
   const std::string live = folder + "/live";
   fs::create_directories(folder);
   const LeaseOptions lease{std::chrono::seconds(1)};
@@ -47,16 +48,18 @@ void Write(const std::string& folder, base::Mode mode) {
   auto job = HostedJob::Create(spec, TableShare::Create(spec.tables, {0, 1}).value(), journal.get(), {}).value();
   auto compactor = LogCompactor::Start(*job, *journal, {}).value();
   for (int rank = 0; rank < 2; ++rank) CHECK(job->roster().Join(GoldenWorkers::Worker(rank)).ok());
-  GoldenWorkers workers(*job, 1);
+  auto ends = std::make_unique<GoldenWorkers>(*job, 1, rates);  // of the job's lanes: they go before it does
+  GoldenWorkers& workers = *ends;
   workers.Load();
   Train(workers, *compactor, mode);
   if (mode == base::Mode::kAsync) workers.Push(0, 0, 10, 2, GoldenWorkers::Whole::kWithoutLast);
   CHECK_EQ(workers.refused(), 0);
   fs::copy(live, folder + "/data_dir", fs::copy_options::recursive);
   std::ofstream(folder + "/at_kill.txt") << GoldenText(*job);
-  CHECK_EQ(ContinueGolden(*job), 0);
+  CHECK_EQ(ContinueGolden(*job, rates), 0);
   std::ofstream(folder + "/continued.txt") << GoldenText(*job);
   compactor.reset();
+  ends.reset();
   job.reset();
   journal.reset();
   fs::remove_all(live);
@@ -68,12 +71,17 @@ void Write(const std::string& folder, base::Mode mode) {
 int main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   FLAGS_logtostderr = true;
-  if (argc != 2) {
-    std::fprintf(stderr, "golden: usage: golden FOLDER\n");
+  const bool rated = argc == 3 && std::string(argv[2]) == "rates";
+  if (argc != 2 && !rated) {
+    std::fprintf(stderr, "golden: usage: golden FOLDER [rates]\n");
     return 2;
   }
-  for (const regatta::base::Mode mode :
-       {regatta::base::Mode::kAsync, regatta::base::Mode::kSync, regatta::base::Mode::kGeo})
-    regatta::server::Write(std::string(argv[1]) + "/" + regatta::base::Name(mode), mode);
+  using regatta::base::Mode;
+  const auto rates = rated ? regatta::server::Rates::kOwn : regatta::server::Rates::kNone;
+  for (const Mode mode : {Mode::kAsync, Mode::kSync, Mode::kGeo}) {
+    if (rated && mode == Mode::kGeo) continue;  // its servers get differences
+    regatta::server::Write(std::string(argv[1]) + "/" + regatta::base::Name(mode) + regatta::server::SuffixOf(rates),
+                           mode, rates);
+  }
   return 0;
 }

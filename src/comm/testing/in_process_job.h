@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -96,8 +97,9 @@ class InProcessJob {
     uint64_t step = 0;
     uint32_t samples = 0;
     std::vector<uint64_t> batches;
-    std::vector<float> dense;  // of a dense one
-    client::Rounds rounds;     // of a change
+    std::vector<float> dense;        // of a dense one
+    client::Rounds rounds;           // of a change
+    std::optional<float> rate = {};  // of table 0, or the dense parameters
   };
 
   InProcessJob(base::Mode mode, int workers, const table::ModelConfig& tables) {
@@ -160,6 +162,7 @@ class InProcessJob {
 
     int sparse_tables() const override { return hosted().sparse_tables(); }
     int pull_width(int table) const override { return hosted().sparse(table).pull_width(); }
+    int push_width(int table) const override { return hosted().sparse(table).push_width(); }
     int64_t dense_size() const override { return hosted().dense().size(); }
     void Pull(const client::StepTag& tag, std::span<const base::TableKeys> keys,
               std::span<const base::RowsView<float>> out, client::Call& call) override {
@@ -178,13 +181,16 @@ class InProcessJob {
       });
     }
     void Push(const base::StepGrads& grads, client::Call& call) override {
-      Change(kSparse, PartOf(grads, grads.tables, {}), PushedOf(grads), call);
+      Pushed pushed = PushedOf(grads);
+      if (!grads.tables.empty()) pushed.rate = grads.tables.front().learning_rate;
+      Change(kSparse, PartOf(grads, grads.tables, {}), std::move(pushed), call);
     }
     void PushDense(const base::StepGrads& grads, client::Call& call) override {
       StepCopy copy;
       copy.Assign(grads, dense_size());
       Pushed pushed = PushedOf(grads);
       pushed.dense = copy.dense();
+      pushed.rate = grads.dense_learning_rate;
       Change(kDense, PartOf(grads, {}, copy.dense()), std::move(pushed), call);
     }
     void Add(std::span<const base::TableGrads> differences, client::Call& call) override {
@@ -241,10 +247,13 @@ class InProcessJob {
       part.step = grads.step;
       part.samples = grads.samples;
       part.dense.assign(dense.begin(), dense.end());
+      if (!dense.empty()) part.dense_learning_rate = grads.dense_learning_rate;
       for (const base::TableGrads& table : tables) {
         server::TablePart& to = part.tables.emplace_back();
         to.table = table.keys.table;
         to.width = table.grads.width;
+        to.named = true;
+        to.learning_rate = table.learning_rate;
         to.keys.assign(table.keys.keys.begin(), table.keys.keys.end());
         for (size_t i = 0; i < to.keys.size(); ++i) {
           const float* const row = table.grads.row(static_cast<int64_t>(i));
@@ -273,6 +282,7 @@ class InProcessJob {
         sum.samples = shared->samples;
         for (const server::TablePart& table : shared->tables) sum.tables.push_back(table.View());
         sum.dense = shared->dense;
+        sum.dense_learning_rate = shared->dense_learning_rate;
         return hosted().Apply(sum);
       });
     }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct SmallStep {
   std::map<base::Key, float> grads;
   std::vector<float> dense;
   uint32_t samples = 1;
+  std::optional<float> rate = {};  // of the table
+  std::optional<float> dense_rate = {};
 };
 
 inline base::PassKeys SmallPass(uint64_t pass = 0, uint64_t first_batch = 0) {
@@ -48,6 +51,7 @@ class StepViews {
     for (const base::Key key : keys_.keys()) rows_.push_back(step_.grads.at(key));
     table_.keys = table_keys_;
     table_.grads = {rows_.data(), 1, 1};
+    table_.learning_rate = step_.rate;
     piece_ = {0, step_.dense};
   }
   StepViews(const StepViews&) = delete;
@@ -65,6 +69,7 @@ class StepViews {
     if (!step_.dense.empty()) grads.dense = {&piece_, 1};
     grads.batch = batch_;
     grads.pass = pass_;
+    grads.dense_learning_rate = step_.dense_rate;
     return grads;
   }
   std::map<base::Key, float> Read(const base::StepRows& rows) const {

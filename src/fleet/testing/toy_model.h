@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -145,29 +146,36 @@ inline absl::Status RunToyPass(comm::Communicator& comm, int rank, uint64_t pass
   return comm.EndPass();
 }
 
+// The learning rates are the table's and the dense parameters'; nothing = their schedules'.
+inline absl::Status RunLedgerStep(comm::Communicator& comm, int rank, uint64_t step,
+                                  std::optional<float> rate = std::nullopt,
+                                  std::optional<float> dense_rate = std::nullopt) {
+  const base::GroupedKeys grouped({kSharedKey, base::Key{1000} * static_cast<uint64_t>(rank + 1) + step});
+  const base::TableKeys keys = grouped.view();
+  const base::StepKeys wanted{.step = step, .thread = 0, .kind = base::StepKind::kTrain, .tables = {&keys, 1}};
+  base::StepRows rows;
+  RETURN_IF_ERROR(comm.Pull(wanted, &rows));
+  const float ones[] = {-1, -1};  // the rule subtracts
+  // Dense element 1 gets step + 1: of an exchange that adds several steps up, a lost one changes the mean.
+  const float dense[] = {-1, -static_cast<float>(step + 1), -1};
+  base::TableGrads table;
+  table.keys = keys;
+  table.grads = {ones, 1, 1};
+  table.learning_rate = rate;
+  const base::DenseGrad piece{0, dense};
+  base::StepGrads grads;
+  grads.step = step;
+  grads.samples = 1;
+  grads.tables = {&table, 1};
+  grads.dense = {&piece, 1};
+  grads.batch = step;
+  grads.dense_learning_rate = dense_rate;
+  return comm.Commit(grads);
+}
+
 inline absl::Status RunLedgerPass(comm::Communicator& comm, int rank, uint64_t steps) {
   RETURN_IF_ERROR(comm.BeginPass({}));
-  for (uint64_t step = 0; step < steps; ++step) {
-    const base::GroupedKeys grouped({kSharedKey, base::Key{1000} * static_cast<uint64_t>(rank + 1) + step});
-    const base::TableKeys keys = grouped.view();
-    const base::StepKeys wanted{.step = step, .thread = 0, .kind = base::StepKind::kTrain, .tables = {&keys, 1}};
-    base::StepRows rows;
-    RETURN_IF_ERROR(comm.Pull(wanted, &rows));
-    const float ones[] = {-1, -1};  // the rule subtracts
-    // Dense element 1 gets step + 1: of an exchange that adds several steps up, a lost one changes the mean.
-    const float dense[] = {-1, -static_cast<float>(step + 1), -1};
-    base::TableGrads table;
-    table.keys = keys;
-    table.grads = {ones, 1, 1};
-    const base::DenseGrad piece{0, dense};
-    base::StepGrads grads;
-    grads.step = step;
-    grads.samples = 1;
-    grads.tables = {&table, 1};
-    grads.dense = {&piece, 1};
-    grads.batch = step;
-    RETURN_IF_ERROR(comm.Commit(grads));
-  }
+  for (uint64_t step = 0; step < steps; ++step) RETURN_IF_ERROR(RunLedgerStep(comm, rank, step));
   return comm.EndPass();
 }
 

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -81,11 +82,18 @@ inline std::string GoldenText(HostedJob& job) {
   return text;
 }
 
+// Whether the workers' pushes bring learning rates.
+enum class Rates : uint8_t { kNone, kOwn };
+
+// What the names of folders and files with rates end in.
+inline const char* SuffixOf(Rates rates) { return rates == Rates::kOwn ? "_rates" : ""; }
+
 // The two workers' ends of the lanes.
 class GoldenWorkers {
  public:
   // `first_id` is above those of an earlier use on the same job.
-  GoldenWorkers(HostedJob& job, uint64_t first_id) : job_(job), next_id_(first_id) {}
+  GoldenWorkers(HostedJob& job, uint64_t first_id, Rates rates = Rates::kNone)
+      : job_(job), next_id_(first_id), rates_(rates) {}
 
   static Identity Worker(int rank) { return {rank, static_cast<uint64_t>(7 + rank), "golden"}; }
   static std::vector<base::Key> KeysOf(int rank, uint64_t step) {
@@ -121,6 +129,9 @@ class GoldenWorkers {
           for (uint32_t k = from; k < to; ++k) Put(body, view.keys[k]);
           for (uint32_t k = from; k < to; ++k)
             for (int i = 0; i < kGoldenDims[table]; ++i) Put(body, Gradient(rank, step, k, i));
+          const std::optional<float> rate = verb == ps::PUSH ? RateOf(table, step) : std::nullopt;
+          section.set_rate(rate.has_value());
+          if (rate.has_value()) Put(body, *rate);
         }
         Ask(rank, lane, header, body);
       }
@@ -129,7 +140,11 @@ class GoldenWorkers {
   void PushDense(int rank, uint64_t pass, uint64_t step, ps::Verb verb = ps::PUSH_DENSE) {
     std::string body;
     for (int i = 0; i < kGoldenDense; ++i) Put(body, Gradient(rank, step, 99, i));
-    Ask(rank, kGoldenLanes, Header(verb, pass, step), body);
+    ps::FrameHeader header = Header(verb, pass, step);
+    const std::optional<float> rate = verb == ps::PUSH_DENSE ? RateOf(2, step) : std::nullopt;
+    header.set_rate(rate.has_value());
+    if (rate.has_value()) Put(body, *rate);
+    Ask(rank, kGoldenLanes, header, body);
   }
   // What geo's workers send at the end of a round.
   void Combine(int rank, uint64_t pass, uint64_t step) {
@@ -240,6 +255,11 @@ class GoldenWorkers {
                         (step * 7 + key * 3 + static_cast<uint64_t>(i) * 5 + static_cast<uint64_t>(rank) * 11) % 17) -
            1;
   }
+  // Of a sparse table, or the dense parameters (2): of table 1 every other step leaves it to the schedule.
+  std::optional<float> RateOf(int table, uint64_t step) const {
+    if (rates_ == Rates::kNone || (table == 1 && step % 2 == 1)) return std::nullopt;
+    return 0.125f / static_cast<float>(1 + table + step);
+  }
   template <typename Value>
   static void Put(std::string& body, Value value) {
     body.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -273,6 +293,7 @@ class GoldenWorkers {
 
   HostedJob& job_;
   uint64_t next_id_;
+  const Rates rates_;
   Record record_;
   int stream_ = 0;
   int refused_ = 0;
@@ -280,8 +301,8 @@ class GoldenWorkers {
 };
 
 // What the workers do after the server's end, as long as it had lived on.
-inline int ContinueGolden(HostedJob& job) {
-  GoldenWorkers workers(job, 100'000);
+inline int ContinueGolden(HostedJob& job, Rates rates = Rates::kNone) {
+  GoldenWorkers workers(job, 100'000, rates);
   const bool geo = job.spec().mode == base::Mode::kGeo;
   if (job.spec().mode == base::Mode::kSync) {
     workers.Step(1, 0, 9);  // worker 0's part is there

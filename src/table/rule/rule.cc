@@ -214,4 +214,9 @@ absl::StatusOr<std::unique_ptr<DenseRule>> MakeDenseRule(const RuleConfig& confi
   return make(config);
 }
 
+absl::Status CheckRateOf(const RuleConfig& config, std::optional<float> rate) {
+  if (rate != 0.0f || config.name != "ftrl") return absl::OkStatus();
+  return absl::InvalidArgumentError("rule ftrl divides by the learning rate, which cannot be 0");
+}
+
 }  // namespace regatta::table

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -56,6 +57,9 @@ class DenseRule {
 // The rules that rows and dense parameters can have, by name: what a configuration may choose.
 std::vector<std::string_view> SparseRuleNames();
 std::vector<std::string_view> DenseRuleNames();
+
+// INVALID_ARGUMENT if the rule cannot take the rate of a commit: ftrl divides by it.
+absl::Status CheckRateOf(const RuleConfig& config, std::optional<float> rate);
 
 // INVALID_ARGUMENT names the setting that cannot be, or all rules when there is none of that name.
 absl::StatusOr<std::unique_ptr<SparseRule>> MakeSparseRule(const RuleConfig& config);

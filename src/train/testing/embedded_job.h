@@ -135,6 +135,7 @@ class Counting : public comm::Communicator {
     if (grads.batch == fail_at) return absl::UnavailableError("server 3 is gone");
     return status;
   }
+  std::vector<comm::RowWidths> widths() const override { return wrong_widths.empty() ? inner_.widths() : wrong_widths; }
   comm::Traits traits() const override { return {.prefetches = ahead, .batches_a_push = batches}; }
   absl::Status Flush() override { return inner_.Flush(); }
   absl::Status LeavePass() override { return inner_.LeavePass(); }
@@ -146,6 +147,7 @@ class Counting : public comm::Communicator {
   uint64_t fail_at = UINT64_MAX;
   int batches = 1;
   bool ahead = false;
+  std::vector<comm::RowWidths> wrong_widths;  // in place of the tables' own
 
  private:
   comm::Communicator& inner_;
