@@ -20,6 +20,7 @@ class SlotTextParser final : public Parser {
         builder_(schema),
         slots_(static_cast<int>(schema.sparse_slots.size())),
         dense_dim_(schema.dense_dim),
+        label_dim_(static_cast<size_t>(schema.label_dim())),
         label_ranges_(LabelRangesOf(schema)),
         has_weight_(!schema.weight_slot.empty()),
         has_user_(!schema.user_slot.empty()) {
@@ -49,6 +50,7 @@ class SlotTextParser final : public Parser {
   SampleBuilder builder_;
   const int slots_;
   const int dense_dim_;
+  const size_t label_dim_;
   const std::vector<LabelRange> label_ranges_;
   const bool has_weight_;
   const bool has_user_;
@@ -62,7 +64,7 @@ class SlotTextParser final : public Parser {
 void SlotTextParser::Parse(std::string_view text, SampleBlock& block) {
   block.slots = slots_;
   block.dense_dim = dense_dim_;
-  block.label_dim = static_cast<int>(label_ranges_.size());
+  block.label_dim = static_cast<int>(label_dim_);
   const char* p = text.data();
   const char* const end = p + text.size();
   separators_.Start(p, end);
@@ -77,7 +79,7 @@ void SlotTextParser::Parse(std::string_view text, SampleBlock& block) {
 }
 
 SlotPlan::Targets SlotTextParser::TargetsOf(Draft& draft, SampleBlock& block) const {
-  draft.labels = block.labels.Room(label_ranges_.size());
+  draft.labels = block.labels.Room(label_dim_);
   return {block.keys.Room(plan_.keys()),
           &draft.user,
           {draft.labels, block.dense.Room(static_cast<size_t>(dense_dim_)), &draft.weight,
@@ -112,7 +114,7 @@ void SlotTextParser::Accept(const Draft& draft, SampleBlock& block) const {
   block.keys.Added(plan_.keys());
   block.values.Added(plan_.values());
   block.dense.Added(static_cast<size_t>(dense_dim_));
-  block.labels.Added(label_ranges_.size());
+  block.labels.Added(label_dim_);
   if (has_weight_) block.weights.Append(draft.weight);
   if (user_slot_ >= 0) {
     const uint32_t begin = user_slot_ == 0 ? base : ends[user_slot_ - 1];

@@ -309,7 +309,7 @@ Schema TwoLabels() {
   return schema;
 }
 
-std::vector<float> LabelsOf(const SampleBlock& block) { return {block.labels.begin(), block.labels.end()}; }
+std::vector<float> TextLabels(const SampleBlock& block) { return {block.labels.begin(), block.labels.end()}; }
 
 // Lines that follow the plan, and lines that do not: labels in another order, apart, with exponents.
 TEST(SlotText, ReadsSeveralLabels) {
@@ -322,7 +322,7 @@ TEST(SlotText, ReadsSeveralLabels) {
                                       "price:12345678.5 d:0.5 1:15 click:1\n");
   ASSERT_EQ(block.size, 6) << block.bad[0].reason;
   EXPECT_EQ(block.label_dim, 2);
-  EXPECT_EQ(LabelsOf(block), std::vector<float>({1, 2.5f, 0, -17, 1, 0.001f, 0, 1e30f, 0.25f, 8, 1, 12345678.5f}));
+  EXPECT_EQ(TextLabels(block), std::vector<float>({1, 2.5f, 0, -17, 1, 0.001f, 0, 1e30f, 0.25f, 8, 1, 12345678.5f}));
   for (int s = 0; s < 6; ++s) EXPECT_EQ(TextBag(block, s, 0), Ids({10u + static_cast<uint64_t>(s)}));
 }
 
@@ -340,7 +340,7 @@ TEST(SlotText, EveryLabelMustComeOnceAndBeInItsRange) {
   };
   for (const auto& [line, reason] : cases) {
     const SampleBlock block = ParseText(TwoLabels(), good + good + line + "\n" + good);
-    EXPECT_EQ(LabelsOf(block), std::vector<float>({1, 2.5f, 1, 2.5f, 1, 2.5f})) << line;
+    EXPECT_EQ(TextLabels(block), std::vector<float>({1, 2.5f, 1, 2.5f, 1, 2.5f})) << line;
     ASSERT_EQ(block.bad.size(), 1u) << line;
     EXPECT_EQ(block.bad[0].reason, reason);
   }
@@ -350,7 +350,7 @@ TEST(SlotText, ARealLabelMayBeAnyFiniteNumber) {
   Schema schema = TextSchema();
   schema.real_labels = {"click"};
   const SampleBlock block = ParseText(schema, "click:7 d:1\nclick:-3.5 d:1\nclick:-3e38 d:1\nclick:inf d:1\n");
-  EXPECT_EQ(LabelsOf(block), std::vector<float>({7, -3.5f, -3e38f}));
+  EXPECT_EQ(TextLabels(block), std::vector<float>({7, -3.5f, -3e38f}));
   EXPECT_EQ(block.bad_lines, 1u);
 }
 
