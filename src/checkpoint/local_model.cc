@@ -52,4 +52,13 @@ absl::Status LocalModel::LoadFrom(const CheckpointReader& reader, LoadKind kind)
   return reader.LoadInto(tables_, kind);
 }
 
+absl::Status LocalModel::FillDense(std::span<const float> values) {
+  const size_t size = tables_.dense == nullptr ? 0 : static_cast<size_t>(tables_.dense->size());
+  RETURN_IF_ERROR(CheckDenseSize(values.size(), size));
+  if (size == 0) return absl::OkStatus();
+  const std::vector<std::vector<float>> states(static_cast<size_t>(tables_.dense->state_count()),
+                                               std::vector<float>(size));
+  return tables_.dense->Load(values, states, 0);
+}
+
 }  // namespace regatta::checkpoint

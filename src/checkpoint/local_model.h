@@ -31,6 +31,7 @@ class LocalModel final : public ModelStore {
 
   absl::StatusOr<SaveContents> Contents() override;
   absl::Status LoadFrom(const CheckpointReader& reader, LoadKind kind) override;
+  absl::Status FillDense(std::span<const float> values) override;
 
  private:
   const ModelTables tables_;

@@ -2,6 +2,8 @@
 // Thread-safety: one thread; no other thread may push meanwhile.
 #pragma once
 
+#include <span>
+
 #include "base/status.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/save_contents.h"
@@ -15,6 +17,15 @@ class ModelStore {
   virtual absl::StatusOr<SaveContents> Contents() = 0;
   // Replaces everything by what a save holds; as CheckpointReader::LoadInto where it does not fit.
   virtual absl::Status LoadFrom(const CheckpointReader& reader, LoadKind kind) = 0;
+  // Replaces the dense parameters, all of them; their rule's state begins anew.
+  virtual absl::Status FillDense(std::span<const float> values) = 0;
 };
+
+// For FillDense: INVALID_ARGUMENT unless there are as many values as the model has dense elements.
+inline absl::Status CheckDenseSize(size_t values, size_t elements) {
+  if (values == elements) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(values, " dense values for a model whose dense parameters have ", elements, " elements"));
+}
 
 }  // namespace regatta::checkpoint

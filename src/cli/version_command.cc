@@ -17,7 +17,7 @@ constexpr Feature kFeatures[] = {
 #else
     {"with_avx", false},
 #endif
-    {"with_gpu", false},  {"with_double", false}, {"with_python", false},
+    {"with_gpu", false},  {"with_double", false}, {"with_python", kWithPython},
     {"with_rdma", false}, {"with_timer", true},  // train --trace
 };
 

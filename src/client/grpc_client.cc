@@ -243,7 +243,8 @@ void GrpcClient::SendSections(ps::FrameHeader header, std::span<const base::Tabl
 void GrpcClient::PushDense(const base::StepGrads& grads, Call& call) {
   ps::FrameHeader header = HeaderOf(ps::PUSH_DENSE, grads);
   header.set_precision(precision_);
-  SendBlocks(std::move(header), grads.dense, grads.dense_learning_rate, call);
+  const std::optional<float> rate = grads.dense.empty() ? std::nullopt : grads.dense_learning_rate;
+  SendBlocks(std::move(header), grads.dense, rate, call);
 }
 
 void GrpcClient::AddDense(std::span<const float> differences, Call& call) {
@@ -264,7 +265,7 @@ void GrpcClient::SendBlocks(ps::FrameHeader header, std::span<const base::DenseG
   for (int server = 0; server < servers(); ++server) {
     const wire::Range block = layout_.lanes.DenseBlock(server, layout_.dense_size);
     const size_t float_bytes = wire::FloatBytes(header.precision());
-    const size_t bytes = static_cast<size_t>(block.size()) * float_bytes;
+    const size_t bytes = pieces.empty() ? 0 : static_cast<size_t>(block.size()) * float_bytes;  // nothing was learnt
     if (!MaySend(call)) return;
     call.Expect(1);
     lane(server, layout_.lanes.dense_lane())

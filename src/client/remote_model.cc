@@ -250,13 +250,26 @@ absl::Status RemoteModel::LoadDense(const checkpoint::CheckpointReader& reader) 
   std::vector<std::vector<float>> arrays(static_cast<size_t>(1 + states),
                                          std::vector<float>(static_cast<size_t>(client_.dense_size())));
   for (size_t i = 0; i < arrays.size(); ++i) RETURN_IF_ERROR(reader.ReadDense(static_cast<uint32_t>(i), 0, arrays[i]));
+  return SendDense(arrays, reader.manifest().dense->updates);
+}
+
+absl::Status RemoteModel::FillDense(std::span<const float> values) {
+  if (snapshot_ != 0) return absl::FailedPreconditionError("a snapshot of the servers' tables cannot be filled");
+  RETURN_IF_ERROR(checkpoint::CheckDenseSize(values.size(), static_cast<size_t>(client_.dense_size())));
+  ASSIGN_OR_RETURN(const int states, StateCount());
+  std::vector<std::vector<float>> arrays(static_cast<size_t>(1 + states), std::vector<float>(values.size()));
+  arrays.front().assign(values.begin(), values.end());
+  return SendDense(arrays, 0);
+}
+
+absl::Status RemoteModel::SendDense(std::span<const std::vector<float>> arrays, uint64_t updates) {
   Call call;
   for (int server = 0; server < client_.lanes().servers; ++server) {
     const wire::Range block = client_.lanes().DenseBlock(server, client_.dense_size());
     const size_t bytes = static_cast<size_t>(block.size()) * sizeof(float);
     ps::FrameHeader header;
     header.set_verb(ps::LOAD_DENSE);
-    header.set_count(reader.manifest().dense->updates);
+    header.set_count(updates);
     call.Expect(1);
     client_.lane(server, client_.lanes().dense_lane())
         .Send(

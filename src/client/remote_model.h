@@ -19,6 +19,7 @@ class RemoteModel final : public checkpoint::ModelStore {
 
   absl::StatusOr<checkpoint::SaveContents> Contents() override;
   absl::Status LoadFrom(const checkpoint::CheckpointReader& reader, checkpoint::LoadKind kind) override;
+  absl::Status FillDense(std::span<const float> values) override;
 
   // Rows of all servers, by table.
   absl::StatusOr<std::vector<uint64_t>> CountRows();
@@ -31,6 +32,8 @@ class RemoteModel final : public checkpoint::ModelStore {
   absl::Status ReadDense();
   absl::Status LoadRows(const checkpoint::CheckpointReader& reader);
   absl::Status LoadDense(const checkpoint::CheckpointReader& reader);
+  // The values, then each state.
+  absl::Status SendDense(std::span<const std::vector<float>> arrays, uint64_t updates);
 
   GrpcClient& client_;
   const uint64_t snapshot_;  // 0: the tables as they are

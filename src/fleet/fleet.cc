@@ -226,6 +226,31 @@ absl::Status Fleet::LoadModel(const std::string& dir) {
   return absl::OkStatus();
 }
 
+absl::Status Fleet::FillDense(std::span<const float> values) {
+  RETURN_IF_ERROR(CheckReady("FillDense"));
+  if (communicating_) return absl::FailedPreconditionError("FillDense comes before training begins");
+  RETURN_IF_ERROR(run::AllOk(team(), run::rounds::LoadBegins(epochs_done_, uses_.load), absl::OkStatus()));
+  const auto loaded = run::rounds::Loaded(epochs_done_, uses_.load);
+  const bool mine = is_first_worker() && !team().Completed(loaded);
+  const auto fill = [&]() -> absl::StatusOr<run::LoadedMessage> {
+    RETURN_IF_ERROR(model().FillDense(values));
+    return run::LoadedMessage();
+  };
+  const auto filled = run::Broadcast(team(), loaded, mine ? fill() : run::LoadedMessage());
+  if (!filled.ok()) return base::Annotate(filled.status(), "FillDense");
+  ++uses_.load;
+  return absl::OkStatus();
+}
+
+absl::Status Fleet::ReadDense(std::span<float> out) {
+  RETURN_IF_ERROR(CheckReady("ReadDense"));
+  if (worker_ != nullptr) return worker_->ReadDense(out);
+  const table::DenseTable* const dense = embedded_->dense();
+  RETURN_IF_ERROR(checkpoint::CheckDenseSize(out.size(), dense == nullptr ? 0 : static_cast<size_t>(dense->size())));
+  if (dense != nullptr) dense->Snapshot(out);
+  return absl::OkStatus();
+}
+
 absl::Status Fleet::Shrink(double threshold) {
   return absl::UnimplementedError(absl::StrCat(
       "Shrink(", threshold,

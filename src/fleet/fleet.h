@@ -136,6 +136,12 @@ class Fleet {
   // Every worker calls it, before the communicator starts; the first one reads `dir` and fills the tables, wherever
   // they are.
   absl::Status LoadModel(const std::string& dir);
+  // Every worker calls it, before the communicator starts: the first one's values become the dense parameters, and the
+  // rule's state begins anew. For loops that own their parameters. A process that replaces a killed one changes
+  // nothing.
+  absl::Status FillDense(std::span<const float> values);
+  // The dense parameters as they are now, wherever they are.
+  absl::Status ReadDense(std::span<float> out);
   // UNIMPLEMENTED: rows do not carry the statistics by which Paddle's ctr accessor drops them.
   absl::Status Shrink(double threshold);
   // This worker is done; `why` is not OK where it gives up. The servers end when all workers have said it. Later calls

@@ -110,4 +110,12 @@ absl::StatusOr<uint64_t> WorkerNode::AgreeMax(const std::string& name, uint64_t 
 
 void WorkerNode::Stop(const absl::Status& why) { control().Goodbye(why); }
 
+absl::Status WorkerNode::ReadDense(std::span<float> out) {
+  client::PsClient& client = connection_->data();
+  RETURN_IF_ERROR(checkpoint::CheckDenseSize(out.size(), static_cast<size_t>(client.dense_size())));
+  client::Call call;
+  client.PullDense({.kind = base::StepKind::kInfer}, out, call);
+  return call.Wait();
+}
+
 }  // namespace regatta::fleet

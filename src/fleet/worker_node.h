@@ -58,6 +58,8 @@ class WorkerNode {
 
   // The servers' model, to be saved or filled by one worker while the others wait at a barrier.
   client::RemoteModel& model() { return model_; }
+  // The dense parameters as the servers have them now.
+  absl::Status ReadDense(std::span<float> out);
   // Begins a snapshot of it while all workers have pushed what they have and wait. `number` is above 0 and new.
   absl::StatusOr<std::unique_ptr<client::RemoteSnapshot>> BeginSnapshot(uint64_t number) {
     return client::RemoteSnapshot::Begin(connection_->data(), number);

@@ -170,6 +170,8 @@ absl::Status OpenPush::ReadBlock(wire::FrameReader& frame, RequestOrigin origin)
   RETURN_IF_ERROR(CheckPrecision(frame.header()));
   const ps::Precision precision = frame.header().precision();
   const size_t rate_bytes = frame.header().rate() ? sizeof(float) : 0;
+  const bool push = frame.header().verb() == ps::PUSH_DENSE;
+  if (push && floats > 0 && frame.body_left() == 0) return ReadNothing(frame.header());
   if (frame.body_left() != floats * wire::FloatBytes(precision) + rate_bytes)
     return absl::InvalidArgumentError(
         absl::StrCat(frame.body_left(), " bytes for a block of ", floats, " dense parameters"));
@@ -180,12 +182,25 @@ absl::Status OpenPush::ReadBlock(wire::FrameReader& frame, RequestOrigin origin)
   part_.samples = frame.header().samples();
   part_.logged = 0;
   part_.dense.resize(floats);
-  if (frame.header().verb() == ps::PUSH_DENSE) RETURN_IF_ERROR(CheckSamples(frame.header(), floats));
+  if (push) RETURN_IF_ERROR(CheckSamples(frame.header(), floats));
   RETURN_IF_ERROR(wire::ReadFloats(frame, precision, part_.dense));
   part_.dense_learning_rate.reset();
   if (!frame.header().rate()) return absl::OkStatus();
   ASSIGN_OR_RETURN(part_.dense_learning_rate, ReadFloat(frame));
   return job_.dense().CheckLearningRate(part_.dense_learning_rate);
+}
+
+// A step that learnt nothing of the dense parameters.
+absl::Status OpenPush::ReadNothing(const ps::FrameHeader& header) {
+  if (header.rate()) return absl::InvalidArgumentError("a learning rate without a gradient");
+  RETURN_IF_ERROR(CheckSamples(header, 0));
+  part_.pass = header.pass();
+  part_.step = header.step();
+  part_.samples = header.samples();
+  part_.logged = 0;
+  part_.dense.clear();
+  part_.dense_learning_rate.reset();
+  return absl::OkStatus();
 }
 
 }  // namespace regatta::server

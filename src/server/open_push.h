@@ -60,6 +60,7 @@ class OpenPush {
   absl::Status ReadAlone(wire::FrameReader& frame, Width width);
   absl::Status ReadSections(wire::FrameReader& frame);
   absl::Status ReadRate(wire::FrameReader& frame, const ps::Section& section, TablePart& table);
+  absl::Status ReadNothing(const ps::FrameHeader& header);
 
   const HostedJob& job_;
   const SectionReader sections_;

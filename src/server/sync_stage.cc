@@ -129,7 +129,7 @@ absl::Status SyncStage::CheckRatesLocked(int rank, const StepPart& part) const {
       if (a.named && b.named && a.learning_rate != b.learning_rate)
         return differ(other, absl::StrCat("table ", a.table), a.learning_rate, b.learning_rate);
     }
-    if (part.dense_learning_rate != theirs.dense_learning_rate)
+    if (!part.dense.empty() && !theirs.dense.empty() && part.dense_learning_rate != theirs.dense_learning_rate)
       return differ(other, "dense parameters", part.dense_learning_rate, theirs.dense_learning_rate);
   }
   return absl::OkStatus();
@@ -275,19 +275,29 @@ absl::Status SyncStage::ApplyLocked(const Step& step, uint64_t number) {
     sum.tables.push_back(pushes.size() == 1 ? pushes.front() : table_sums_[t].Sum(pushes));
     sum.tables.back().learning_rate = RateOf(parts, t);
   }
-  sum.dense = first.dense;
-  sum.dense_learning_rate = first.dense_learning_rate;
-  if (parts.size() > 1 && !first.dense.empty()) {
-    dense_sum_ = first.dense;
-    for (size_t p = 1; p < parts.size(); ++p)
-      for (size_t i = 0; i < dense_sum_.size(); ++i) dense_sum_[i] += parts[p]->dense[i];
-    sum.dense = dense_sum_;
-  }
+  AddDenseLocked(parts, sum);
   if (capture_ != nullptr) {
     ASSIGN_OR_RETURN(StepImage image, capture_(sum));
     before_ = std::make_shared<const StepImage>(std::move(image));
   }
   return apply_(sum);
+}
+
+// Parts that learnt nothing of the dense parameters are left out.
+void SyncStage::AddDenseLocked(std::span<const StepPart* const> parts, Sum& sum) {
+  const StepPart* only = nullptr;
+  for (const StepPart* part : parts) {
+    if (part->dense.empty()) continue;
+    if (only == nullptr) {
+      only = part;
+      sum.dense = part->dense;
+      sum.dense_learning_rate = part->dense_learning_rate;
+      continue;
+    }
+    if (sum.dense.data() == only->dense.data()) dense_sum_ = only->dense;
+    for (size_t i = 0; i < dense_sum_.size(); ++i) dense_sum_[i] += part->dense[i];
+    sum.dense = dense_sum_;
+  }
 }
 
 std::string SyncStage::MissingLocked() const {

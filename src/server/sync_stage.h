@@ -108,6 +108,7 @@ class SyncStage {
   void ApplyBeforeLocked(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ApplyCompleteLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ApplyLocked(const Step& step, uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AddDenseLocked(std::span<const StepPart* const> parts, Sum& sum) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool CompleteLocked(const Step& step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteMissedLocked(const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string MissingLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -28,7 +28,7 @@ class SyncStageTest : public testing::Test {
   std::pair<std::optional<float>, std::optional<float>> rates_;  // of the last step: dense, table 0
   SyncStage stage_{
       roster_, [this](const SyncStage::Sum& sum) {
-        applied_.emplace_back(sum.step, sum.dense[0]);
+        applied_.emplace_back(sum.step, sum.dense.empty() ? 0 : sum.dense[0]);
         samples_ += sum.samples;
         rates_ = {sum.dense_learning_rate, sum.tables.empty() ? std::nullopt : sum.tables[0].learning_rate};
         return absl::OkStatus();
@@ -44,6 +44,21 @@ TEST_F(SyncStageTest, AppliesAStepWhenEverybodyHasBroughtIt) {
   EXPECT_EQ(applied_[0], (std::pair<uint64_t, float>(0, 7)));
   EXPECT_EQ(samples_, 12u);
   EXPECT_EQ(stage_.AwaitBefore(1), absl::OkStatus());
+}
+
+TEST_F(SyncStageTest, APartThatLearntNothingCompletesAStepAndWeighsNothing) {
+  StepPart nothing = Part(0, 0, 0, 0);
+  nothing.dense.clear();
+  ASSERT_TRUE(stage_.Add(0, nothing).ok());
+  ASSERT_TRUE(stage_.Add(1, Part(0, 0, 2, 4)).ok());
+  ASSERT_TRUE(stage_.Add(2, Part(0, 0, 3, 5)).ok());
+  ASSERT_EQ(applied_.size(), 1u);
+  EXPECT_EQ(applied_[0], (std::pair<uint64_t, float>(0, 5)));
+  EXPECT_EQ(samples_, 9u);
+  nothing.step = 1;
+  for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(stage_.Add(rank, nothing).ok());
+  ASSERT_EQ(applied_.size(), 2u) << "a step that nobody learnt anything from is one, too";
+  EXPECT_EQ(samples_, 9u);
 }
 
 TEST_F(SyncStageTest, GoesOnWithoutThoseWhoLeftThePassAndExpectsThemInTheNext) {

@@ -95,6 +95,8 @@ absl::Status Stepper::Commit(uint32_t samples, std::span<const base::TableGrads>
   if (place_.kind == base::StepKind::kInfer)
     return absl::FailedPreconditionError(
         absl::StrCat("step ", place_.step, " is one of inference: it commits nothing"));
+  if (samples == 0 && !(tables.empty() && dense.empty()))
+    return absl::InvalidArgumentError(absl::StrCat("step ", place_.step, " brings gradients of no samples"));
   state_ = State::kIdle;
   ASSIGN_OR_RETURN(const std::span<const base::TableGrads> merged, OneForEachTable(tables));
   CountBad(merged, dense);

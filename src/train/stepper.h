@@ -57,6 +57,8 @@ class Stepper {
   // of a key are added up. A table's gradients may bring the learning rate that they are applied with, in place of the
   // table's schedule, the dense ones `dense_learning_rate`. FAILED_PRECONDITION if the step has not pulled, was
   // committed or is one of inference; INVALID_ARGUMENT if a learning rate cannot be, and nothing is committed.
+  // `dense` covers every dense parameter, or is empty: nothing was learnt of them. A commit of 0 samples brings
+  // nothing at all: workers that wait for the step go on.
   absl::Status Commit(uint32_t samples, std::span<const base::TableGrads> tables,
                       std::span<const base::DenseGrad> dense, std::optional<float> dense_learning_rate = {});
 
