@@ -1,0 +1,171 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "binding/bind.h"
+#include "binding/status.h"
+#include "data/batch.h"
+#include "data/dataset.h"
+#include "data/dataset_factory.h"
+#include "data/file_list.h"
+
+namespace regatta::binding {
+namespace {
+
+namespace nb = nanobind;
+
+// A batch that goes back to its dataset when Python drops the last array of it.
+struct OwnedBatch {
+  OwnedBatch(std::shared_ptr<data::Dataset> from, std::unique_ptr<data::Batch> taken)
+      : dataset(std::move(from)), batch(std::move(taken)) {}
+  OwnedBatch(const OwnedBatch&) = delete;
+  OwnedBatch& operator=(const OwnedBatch&) = delete;
+  ~OwnedBatch() { dataset->Recycle(std::move(batch)); }
+
+  std::shared_ptr<data::Dataset> dataset;
+  std::unique_ptr<data::Batch> batch;
+};
+
+template <typename T>
+using Array = nb::ndarray<nb::numpy, T, nb::c_contig>;
+
+// A view of the batch's memory, which lives as long as the array.
+template <typename T, typename From>
+Array<T> ViewOf(nb::handle self, std::vector<From>& values, std::vector<size_t> shape) {
+  static_assert(sizeof(T) == sizeof(From));
+  return Array<T>(reinterpret_cast<T*>(values.data()), shape.size(), shape.data(), self);
+}
+
+size_t Samples(const OwnedBatch& b) { return static_cast<size_t>(b.batch->size); }
+
+nb::object Optional(nb::handle self, std::vector<float>& values, const OwnedBatch& b) {
+  if (values.empty()) return nb::none();
+  return nb::cast(ViewOf<float>(self, values, {Samples(b)}));
+}
+
+data::DatasetOptions OptionsOf(const nb::kwargs& given) {
+  data::DatasetOptions options;
+  const auto take = [&](const char* name, auto& out) {
+    if (given.contains(name)) out = nb::cast<std::decay_t<decltype(out)>>(given[name]);
+  };
+  take("files", options.files);
+  take("format", options.format);
+  take("batch_size", options.batch_size);
+  take("readers", options.readers);
+  take("seed", options.seed);
+  take("pipe_command", options.pipe_command);
+  take("labels", options.schema.labels);
+  take("real_labels", options.schema.real_labels);
+  take("sparse_slots", options.schema.sparse_slots);
+  take("dense_slot", options.schema.dense_slot);
+  take("dense_dim", options.schema.dense_dim);
+  take("weight_slot", options.schema.weight_slot);
+  take("value_slot", options.schema.value_slot);
+  bool in_memory = false, shuffle = false, slot_ids = false;
+  take("in_memory", in_memory);
+  take("shuffle", shuffle);
+  take("slot_ids", slot_ids);
+  options.kind = in_memory ? data::DatasetKind::kInMemory : data::DatasetKind::kQueue;
+  options.shuffle = shuffle ? data::Shuffle::kLocal : data::Shuffle::kNone;
+  options.schema.id_space = slot_ids ? base::IdSpace::kSlot : base::IdSpace::kShared;
+  return options;
+}
+
+using Shared = std::shared_ptr<data::Dataset>;
+
+}  // namespace
+
+void BindData(nb::module_& m) {
+  nb::class_<OwnedBatch>(m, "Batch", "A batch as parsed.")
+      .def_prop_ro("index", [](const OwnedBatch& b) { return b.batch->index; })
+      .def_prop_ro("size", [](const OwnedBatch& b) { return b.batch->size; })
+      .def_prop_ro("slots", [](const OwnedBatch& b) { return b.batch->slots; })
+      .def_prop_ro("keys",
+                   [](nb::handle self) {
+                     auto& keys = nb::cast<OwnedBatch&>(self).batch->keys;
+                     return ViewOf<int64_t>(self, keys, {keys.size()});
+                   })
+      .def_prop_ro("offsets",
+                   [](nb::handle self) {
+                     auto& offsets = nb::cast<OwnedBatch&>(self).batch->offsets;
+                     return ViewOf<uint32_t>(self, offsets, {offsets.size()});
+                   })
+      .def_prop_ro("values",
+                   [](nb::handle self) -> nb::object {
+                     auto& values = nb::cast<OwnedBatch&>(self).batch->values;
+                     if (values.empty()) return nb::none();
+                     return nb::cast(ViewOf<float>(self, values, {values.size()}));
+                   })
+      .def_prop_ro("dense",
+                   [](nb::handle self) {
+                     auto& b = nb::cast<OwnedBatch&>(self);
+                     return ViewOf<float>(self, b.batch->dense, {Samples(b), static_cast<size_t>(b.batch->dense_dim)});
+                   })
+      .def_prop_ro("labels",
+                   [](nb::handle self) {
+                     auto& b = nb::cast<OwnedBatch&>(self);
+                     std::vector<size_t> shape{Samples(b)};
+                     if (b.batch->label_dim > 1) shape.push_back(static_cast<size_t>(b.batch->label_dim));
+                     return ViewOf<float>(self, b.batch->labels, shape);
+                   })
+      .def_prop_ro("weights", [](nb::handle self) {
+        auto& b = nb::cast<OwnedBatch&>(self);
+        return Optional(self, b.batch->weights, b);
+      });
+  nb::class_<data::Dataset>(m, "Dataset", "A source of batches.")
+      .def(
+          "begin_pass",
+          [](data::Dataset& dataset, uint64_t number, uint64_t batches) {
+            absl::Status status;
+            {
+              nb::gil_scoped_release release;
+              status = dataset.BeginPass({.pass = number, .low = batches});
+            }
+            RaiseIfError(status);
+          },
+          nb::arg("number"), nb::arg("batches"), "Pass `number` without its first batches.")
+      .def("end_pass",
+           [](data::Dataset& dataset) {
+             absl::Status status;
+             {
+               nb::gil_scoped_release release;
+               status = dataset.EndPass();
+             }
+             RaiseIfError(status);
+           })
+      .def("interrupt", &data::Dataset::Interrupt)
+      .def_prop_ro("bad_lines", [](const data::Dataset& dataset) { return dataset.progress().bad_lines; })
+      .def_prop_ro("bytes_done", [](const data::Dataset& dataset) { return dataset.progress().bytes_done; })
+      .def_prop_ro("bytes_total", [](const data::Dataset& dataset) { return dataset.progress().bytes_total; });
+  m.def("make_dataset",
+        [](const nb::kwargs& given) -> Shared { return Shared(ValueOf(data::MakeDataset(OptionsOf(given)))); });
+  m.def(
+      "next_batch",
+      [](const Shared& dataset) -> std::unique_ptr<OwnedBatch> {
+        absl::StatusOr<std::unique_ptr<data::Batch>> batch;
+        {
+          nb::gil_scoped_release release;
+          batch = dataset->Next();
+        }
+        std::unique_ptr<data::Batch> next = ValueOf(std::move(batch));
+        if (next == nullptr) return nullptr;
+        return std::make_unique<OwnedBatch>(dataset, std::move(next));
+      },
+      nb::arg("dataset"), "The next batch, or None at the end of the pass.");
+  m.def("expand_files", [](const std::string& pattern) { return ValueOf(data::ExpandFiles(pattern)); });
+  m.def("split_files", [](const std::vector<std::string>& files, int index, int count, bool by_suffix) {
+    return ValueOf(
+        data::SplitFiles(files, index, count, by_suffix ? data::FileSplit::kMod : data::FileSplit::kContiguous));
+  });
+}
+
+}  // namespace regatta::binding

@@ -1,0 +1,168 @@
+#include "fleet/fleet.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/job_policy.h"
+#include "base/mode.h"
+#include "base/named.h"
+#include "binding/arrays.h"
+#include "binding/bind.h"
+#include "binding/interrupt.h"
+#include "binding/status.h"
+#include "binding/steps.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/json_tree.h"
+#include "checkpoint/save_list.h"
+#include "checkpoint/schema_json.h"
+#include "fleet/embedded_tables.h"
+
+namespace regatta::binding {
+namespace {
+
+namespace nb = nanobind;
+using fleet::Fleet;
+
+template <typename Call>
+absl::Status Wait(const Call& call) {
+  const Interruptible interruptible;
+  nb::gil_scoped_release release;
+  return call();
+}
+
+absl::StatusOr<table::ModelConfig> TablesOf(const std::string& json) {
+  ASSIGN_OR_RETURN(const checkpoint::JsonTree tree, checkpoint::ParseJson(json, {.bytes = 4 << 20, .depth = 32}));
+  return checkpoint::ModelConfigFromJson(tree, "tables", checkpoint::UnknownFields::kRefuse);
+}
+
+absl::StatusOr<base::Mode> ModeOf(const std::string& name) {
+  if (const auto mode = base::ModeNamed(name)) return *mode;
+  return absl::InvalidArgumentError(absl::StrCat("mode '", name, "': there are sync, async, half_async and geo"));
+}
+
+void InitWorker(Fleet& fleet, const std::string& tables, const std::string& mode, int geo_step, bool returns) {
+  fleet::WorkerOptions options;
+  options.tables = ValueOf(TablesOf(tables));
+  options.mode = ValueOf(ModeOf(mode));
+  if (geo_step < 1) Raise(absl::InvalidArgumentError(absl::StrCat("geo_step: ", geo_step, " is not above 0")));
+  options.geo_interval = static_cast<uint64_t>(geo_step);
+  if (returns) options.on_loss = base::LossPolicy::kAwait;
+  options.cancelled = &Interruptible::Interrupted;
+  RaiseIfError(Wait([&] { return fleet.InitWorker(options); }));
+}
+
+// RunServer ends at its own Stop only: a thread looks for signals meanwhile.
+absl::Status Serve(Fleet& fleet) {
+  std::atomic<bool> done{false};
+  std::thread watch([&] {
+    while (!done) {
+      if (Interruptible::Interrupted()) fleet.StopServer();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  absl::Status status = fleet.RunServer();
+  done = true;
+  watch.join();
+  return status;
+}
+
+Steps* Start(Fleet& fleet, uint64_t first_step) { return new Steps(*ValueOf(fleet.StartCommunicator(first_step))); }
+
+using Blobs = std::map<std::string, nb::bytes>;
+
+void Save(Fleet& fleet, const std::string& dir, uint64_t epoch, bool finished, uint64_t step, const Blobs& blobs) {
+  checkpoint::RunState run;
+  run.epoch = epoch;
+  run.epoch_state = finished ? checkpoint::EpochState::kFinished : checkpoint::EpochState::kRunning;
+  run.step = step;
+  for (const auto& [name, bytes] : blobs) run.blobs[name].assign(bytes.c_str(), bytes.size());
+  RaiseIfError(Wait([&] { return fleet.SavePersistables(dir, run); }));
+}
+
+absl::StatusOr<checkpoint::RunState> RunOf(const std::string& dir) {
+  ASSIGN_OR_RETURN(const std::string folder, checkpoint::ResolveSave(dir));
+  ASSIGN_OR_RETURN(const checkpoint::CheckpointReader reader, checkpoint::CheckpointReader::Open(folder));
+  return reader.ReadRunState();
+}
+
+nb::dict ReadBlobs(const std::string& dir) {
+  nb::dict blobs;
+  for (const auto& [name, bytes] : ValueOf(RunOf(dir)).blobs)
+    blobs[name.c_str()] = nb::bytes(bytes.data(), bytes.size());
+  return blobs;
+}
+
+uint64_t Rows(Fleet& fleet) { return fleet.embedded() == nullptr ? 0 : fleet.embedded()->rows(); }
+
+}  // namespace
+
+void BindFleet(nb::module_& m) {
+  nb::class_<Fleet>(m, "Fleet", "The life of a process in a job.")
+      .def(nb::new_([] { return ValueOf(Fleet::Init()); }), "The role that the environment names.")
+      .def_prop_ro("alone", &Fleet::alone)
+      .def_prop_ro("is_server", &Fleet::is_server)
+      .def_prop_ro("is_worker", &Fleet::is_worker)
+      .def_prop_ro("is_first_worker", &Fleet::is_first_worker)
+      .def_prop_ro("worker_index", &Fleet::worker_index)
+      .def_prop_ro("worker_num", &Fleet::worker_num)
+      .def_prop_ro("server_index", &Fleet::server_index)
+      .def_prop_ro("server_num", &Fleet::server_num)
+      .def_prop_ro("server_endpoints", &Fleet::server_endpoints)
+      .def_prop_ro("workers_return", &Fleet::workers_return)
+      .def(
+          "init_server",
+          [](Fleet& fleet, const std::string& dir, const std::string& data_dir) {
+            RaiseIfError(Wait([&] { return fleet.InitServer(dir, data_dir); }));
+          },
+          nb::arg("dir") = "", nb::arg("data_dir") = "")
+      .def("run_server", [](Fleet& fleet) { RaiseIfError(Wait([&] { return Serve(fleet); })); })
+      .def("init_worker", &InitWorker, nb::arg("tables"), nb::arg("mode"), nb::arg("geo_step"), nb::arg("returns"))
+      .def("start", &Start, nb::arg("first_step"), nb::keep_alive<0, 1>())
+      .def("barrier", [](Fleet& fleet) { RaiseIfError(Wait([&] { return fleet.BarrierWorker(); })); })
+      .def("save", &Save, nb::arg("dir"), nb::arg("epoch"), nb::arg("finished"), nb::arg("step"), nb::arg("blobs"))
+      .def(
+          "load",
+          [](Fleet& fleet, const std::string& dir) { RaiseIfError(Wait([&] { return fleet.LoadModel(dir); })); },
+          nb::arg("dir"))
+      .def(
+          "fill_dense",
+          [](Fleet& fleet, const Vector<const float>& values) {
+            RaiseIfError(Wait([&] { return fleet.FillDense(SpanOf(values)); }));
+          },
+          nb::arg("values"))
+      .def(
+          "read_dense",
+          [](Fleet& fleet, const Vector<float>& out) {
+            RaiseIfError(Wait([&] { return fleet.ReadDense(SpanOf(out)); }));
+          },
+          nb::arg("out"))
+      .def_prop_ro("loaded_epochs", [](const Fleet& fleet) { return fleet.loaded().epochs; })
+      .def_prop_ro("loaded_steps", [](const Fleet& fleet) { return fleet.loaded().steps; })
+      .def_prop_ro("rows", &Rows, "Of the tables in this process.")
+      .def(
+          "stop_worker",
+          [](Fleet& fleet, const std::string& why) {
+            const absl::Status status = why.empty() ? absl::OkStatus() : absl::AbortedError(why);
+            Wait([&] {
+              fleet.StopWorker(status);
+              return absl::OkStatus();
+            }).IgnoreError();
+          },
+          nb::arg("why") = "");
+  m.def("read_blobs", &ReadBlobs, nb::arg("dir"), "What a save holds besides its tables, by name.");
+}
+
+}  // namespace regatta::binding

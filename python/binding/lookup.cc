@@ -1,0 +1,112 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "binding/arrays.h"
+#include "binding/bind.h"
+#include "binding/lookup_call.h"
+#include "binding/status.h"
+
+namespace regatta::binding {
+namespace {
+
+namespace nb = nanobind;
+
+constexpr size_t kMaxIds = std::numeric_limits<uint32_t>::max();
+
+absl::StatusOr<base::Pooling> PoolingNamed(const std::string& name) {
+  if (name == "sum") return base::Pooling::kSum;
+  if (name == "mean") return base::Pooling::kMean;
+  if (name == "sqrtn") return base::Pooling::kSqrtN;
+  if (name == "none") return base::Pooling::kNone;
+  return absl::InvalidArgumentError(absl::StrCat("mode '", name, "': there are sum, mean and sqrtn"));
+}
+
+// Offsets begin at 0, do not decrease and end with the number of ids.
+absl::StatusOr<std::vector<uint32_t>> CheckedOffsets(std::span<const int64_t> offsets, size_t ids) {
+  if (ids > kMaxIds)
+    return absl::InvalidArgumentError(absl::StrCat("a lookup of ", ids, " ids; there may be 2^32 - 1"));
+  if (offsets.empty() || offsets[0] != 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("offsets[0] must be 0, and is ", offsets.empty() ? "missing" : absl::StrCat(offsets[0])));
+  std::vector<uint32_t> checked(offsets.size());
+  int64_t last = 0;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    if (offsets[i] < last)
+      return absl::InvalidArgumentError(
+          absl::StrCat("offsets decrease: offsets[", i - 1, "] is ", last, ", offsets[", i, "] is ", offsets[i]));
+    if (static_cast<uint64_t>(offsets[i]) > ids)
+      return absl::InvalidArgumentError(
+          absl::StrCat("offsets[", i, "] is ", offsets[i], ", and there are ", ids, " ids"));
+    last = offsets[i];
+    checked[i] = static_cast<uint32_t>(last);
+  }
+  if (static_cast<uint64_t>(last) != ids)
+    return absl::InvalidArgumentError(absl::StrCat("the last offset is ", last, ", and there are ", ids, " ids"));
+  return checked;
+}
+
+// A negative id's bit pattern is its key.
+std::span<const base::Key> KeysOf(const Vector<const int64_t>& ids) {
+  return {reinterpret_cast<const base::Key*>(ids.data()), ids.size()};
+}
+
+LookupCall* NewLookup(int table, const std::string& mode, const Vector<const int64_t>& ids,
+                      const Vector<const int64_t>& offsets, const std::optional<Vector<const float>>& weights) {
+  const base::Pooling pooling = ValueOf(PoolingNamed(mode));
+  const std::vector<uint32_t> checked = ValueOf(CheckedOffsets(SpanOf(offsets), ids.size()));
+  std::span<const float> values;
+  if (weights.has_value()) values = SpanOf(*weights);
+  if (!values.empty() && values.size() != ids.size())
+    Raise(absl::InvalidArgumentError(
+        absl::StrCat("there are ", values.size(), " per_sample_weights and ", ids.size(), " ids")));
+  nb::gil_scoped_release release;
+  return new LookupCall(table, pooling, {KeysOf(ids), checked, values});
+}
+
+void CheckMerge(const LookupCall& call, size_t rows, size_t width, size_t out_rows, size_t out_width) {
+  const auto want = static_cast<size_t>(call.pooling() == base::Pooling::kNone ? call.ids() : call.bags());
+  if (rows != want || out_rows != static_cast<size_t>(call.keys()) || out_width != width)
+    Raise(absl::InvalidArgumentError(absl::StrCat("a gradient of [", rows, ", ", width, "] for a lookup of [", want,
+                                                  "], into [", out_rows, ", ", out_width, "]")));
+}
+
+}  // namespace
+
+void BindLookup(nb::module_& m) {
+  nb::class_<LookupCall>(m, "Lookup", "The distinct keys that one call of an embedding reads.")
+      .def(nb::new_(&NewLookup), nb::arg("table"), nb::arg("mode"), nb::arg("ids"), nb::arg("offsets"),
+           nb::arg("weights").none())
+      .def_prop_ro("table", &LookupCall::table)
+      .def_prop_ro("bags", &LookupCall::bags)
+      .def_prop_ro("keys", &LookupCall::keys)
+      .def_prop_ro("ids", &LookupCall::ids)
+      .def(
+          "merge",
+          [](const LookupCall& call, const Matrix<const float>& grad, const Matrix<float>& out) {
+            CheckMerge(call, grad.shape(0), grad.shape(1), out.shape(0), out.shape(1));
+            nb::gil_scoped_release release;
+            call.Merge(grad.data(), static_cast<int>(grad.shape(1)), out.data());
+          },
+          nb::arg("grad"), nb::arg("out"), "The gradient of the output to one of each key.")
+      .def(
+          "merge_weights",
+          [](const LookupCall& call, const Matrix<const float>& rows, const Matrix<const float>& grad,
+             const Vector<float>& out) {
+            if (rows.shape(0) != static_cast<size_t>(call.keys()) ||
+                grad.shape(0) != static_cast<size_t>(call.bags()) || rows.shape(1) != grad.shape(1) ||
+                out.size() != static_cast<size_t>(call.ids()))
+              Raise(absl::InvalidArgumentError("merge_weights: the shapes do not fit the lookup"));
+            nb::gil_scoped_release release;
+            const int width = static_cast<int>(rows.shape(1));
+            call.MergeWeights({rows.data(), width, width}, grad.data(), out.data());
+          },
+          nb::arg("rows"), nb::arg("grad"), nb::arg("out"), "The gradient of the weights of the ids.");
+}
+
+}  // namespace regatta::binding

@@ -1,0 +1,60 @@
+#include "binding/steps.h"
+
+#include <algorithm>
+
+namespace regatta::binding {
+
+Steps::Steps(comm::Communicator& communicator) : stepper_(communicator, 0, train::Stepper::Pulls::kSeveral) {}
+
+absl::Status Steps::BeginPass(uint64_t pass, uint64_t first_step) {
+  return stepper_.BeginPass({.learnt = {.pass = pass}, .kind = base::StepKind::kTrain, .first_step = first_step});
+}
+
+absl::Status Steps::Pull(std::span<const PullTarget> targets) {
+  if (targets.empty()) return PullOnce(targets);  // of the dense parameters alone
+  size_t begin = 0;
+  for (size_t end = begin; end <= targets.size(); ++end) {
+    const auto same = [&](const PullTarget& t) {
+      return end < targets.size() && t.call->table() == targets[end].call->table();
+    };
+    const bool again = std::any_of(targets.begin() + begin, targets.begin() + end, same);
+    if (end < targets.size() && !again) continue;
+    RETURN_IF_ERROR(PullOnce(targets.subspan(begin, end - begin)));
+    begin = end;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Steps::PullOnce(std::span<const PullTarget> targets) {
+  keys_.clear();
+  for (const PullTarget& target : targets) keys_.push_back(target.call->table_keys());
+  ASSIGN_OR_RETURN(const base::StepRows rows, stepper_.Pull(keys_));
+  dense_ = rows.dense;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const PullTarget& target = targets[i];
+    const base::RowsView<const float>& from = rows.tables[i];
+    if (from.width != target.width)
+      return absl::FailedPreconditionError(absl::StrCat("table ", target.call->table(), " gives rows of ", from.width,
+                                                        " floats, and the lookup wants ", target.width));
+    target.call->Gather(from, target.out);
+    if (target.rows == nullptr) continue;
+    for (int64_t k = 0; k < target.call->keys(); ++k)
+      std::copy_n(from.row(k), from.width, target.rows + k * from.width);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Steps::Commit(uint32_t samples, std::span<const CommitPart> parts, std::span<const base::DenseGrad> dense,
+                           std::optional<float> dense_learning_rate) {
+  grads_.clear();
+  for (const CommitPart& part : parts)
+    grads_.push_back({.keys = part.call->table_keys(),
+                      .grads = part.grads,
+                      .slot = {},
+                      .show = {},
+                      .click = {},
+                      .learning_rate = part.learning_rate});
+  return stepper_.Commit(samples, grads_, dense, dense_learning_rate);
+}
+
+}  // namespace regatta::binding

@@ -1,0 +1,124 @@
+"""regattarec.data: batches of real lines, in order, shared out, left and resumed."""
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import regattarec
+from regattarec.data import Dataset
+
+CLICKS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "criteo_slots_80.txt"
+
+
+def parsed():
+    """The file's lines by hand: [(label, {slot: [ids]}, dense)]."""
+    samples = []
+    for line in CLICKS.read_text().splitlines():
+        words = [word.split(":") for word in line.split()]
+        ids = {}
+        for slot, value in words:
+            if slot not in ("click", "dense_feature"):
+                ids.setdefault(slot, []).append(int(value))
+        dense = [float(value) for slot, value in words if slot == "dense_feature"]
+        samples.append((float(next(value for slot, value in words if slot == "click")), ids, dense))
+    return samples
+
+
+def open_clicks(**how):
+    return Dataset(CLICKS, **dict(dict(slots=26, dense_dim=13, batch_size=32, tensors=False), **how))
+
+
+class DataTest(unittest.TestCase):
+    def test_batches_hold_the_lines(self):
+        want, at = parsed(), 0
+        for batch in open_clicks():
+            for s, label in enumerate(batch.labels):
+                self.assertEqual(label, want[at][0])
+                np.testing.assert_allclose(batch.dense[s], want[at][2], rtol=1e-6)
+                for slot in range(26):
+                    bag = batch.keys[batch.offsets[26 * s + slot]:batch.offsets[26 * s + slot + 1]]
+                    self.assertEqual([int(key) % 2**64 for key in bag], want[at][1].get(str(slot + 1), []))
+                at += 1
+        self.assertEqual(at, len(want))
+
+    def test_a_pass_is_left_and_begun_again(self):
+        data = open_clicks()
+        first = [batch.keys.copy() for batch in data]
+        self.assertEqual(len(first), 3)
+        for _ in data:
+            break
+        again = [batch.keys.copy() for batch in data]
+        self.assertTrue(all(np.array_equal(a, b) for a, b in zip(first, again, strict=True)))
+        rest = [batch.keys.copy() for batch in open_clicks(skip=2)]
+        self.assertTrue(all(np.array_equal(a, b) for a, b in zip(first[2:], rest, strict=True)))
+
+    def test_arrays_outlive_their_batch_and_dataset(self):
+        kept = [batch.keys for batch in open_clicks()]
+        copies = [keys.copy() for keys in kept]
+        others = [batch.keys for batch in open_clicks(batch_size=7)]
+        self.assertTrue(all(np.array_equal(a, b) for a, b in zip(kept, copies)))
+        self.assertEqual(sum(map(len, others)), sum(map(len, kept)))
+
+    def test_a_shuffled_pass_has_the_same_samples_in_another_order(self):
+        lines = [tuple(batch.dense[s]) for batch in open_clicks() for s in range(len(batch.labels))]
+        data = open_clicks(in_memory=True, shuffle=True)
+        one, two = ([tuple(batch.dense[s]) for batch in data for s in range(len(batch.labels))] for _ in range(2))
+        self.assertEqual(sorted(one), sorted(lines))
+        self.assertNotEqual(one, lines)
+        self.assertNotEqual(one, two)
+
+    def test_workers_share_files_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for i in range(4):
+                (pathlib.Path(folder) / f"part-{i}").write_text(CLICKS.read_text())
+            shares = [Dataset(folder, slots=26, dense_dim=13, index=i, count=3).files for i in range(3)]
+        self.assertEqual([len(share) for share in shares], [2, 1, 1])
+        self.assertEqual(len({file for share in shares for file in share}), 4)
+
+    def test_bad_input_is_an_exception(self):
+        with self.assertRaisesRegex(regattarec.NotFoundError, "nowhere"):
+            Dataset("nowhere/*.txt", slots=26)
+        with self.assertRaisesRegex(ValueError, "in_memory=True"):
+            open_clicks(shuffle=True)
+        with self.assertRaisesRegex(ValueError, "index 3 of count 3"):
+            open_clicks(index=3, count=3)
+        with self.assertRaisesRegex(regattarec.Error, "other"):
+            list(Dataset(CLICKS, slots=["other"], dense_dim=13))
+        data = open_clicks()
+        passing = iter(data)
+        next(passing)
+        with self.assertRaisesRegex(regattarec.FailedPreconditionError, "under way"):
+            next(iter(data))
+        passing.close()
+        self.assertEqual(len(list(data)), 3)
+
+    def test_a_copy_in_another_process_reads_for_itself(self):
+        data = open_clicks()
+        next(iter(data))
+        self.assertEqual(len(list(pickle.loads(pickle.dumps(open_clicks())))), 3)
+
+    def test_a_loader_of_pytorch_takes_it(self):
+        code = f"""
+import torch, regattarec.data
+class Clicks(torch.utils.data.IterableDataset):
+    def __init__(self): self.data = regattarec.data.Dataset({str(CLICKS)!r}, slots=26, dense_dim=13, batch_size=32)
+    def __iter__(self): return iter(self.data)
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(Clicks(), batch_size=None, num_workers=1, multiprocessing_context="spawn")
+    batches = list(loader)
+    assert len(batches) == 3 and batches[0].keys.dtype == torch.int64 and batches[0].labels.shape == (32,), batches
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "loader.py"
+            script.write_text(code)
+            done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, env=os.environ)
+        self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,34 @@
+"""The examples run as their pages say, alone and on servers, and learn."""
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+from script import BIN, ScriptTest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+
+
+class ExamplesTest(ScriptTest):
+    def run_example(self, name, *arguments, launch=()):
+        command = [sys.executable, EXAMPLES / name / "train.py", *arguments]
+        if launch:
+            command = [BIN / "regatta", "launch", *launch, "--", *command]
+        done = subprocess.run(list(map(str, command)), cwd=self.folder, env=self.env, capture_output=True, text=True,
+                              timeout=200)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-3000:])
+        return done.stdout
+
+    def test_torch_quickstart_alone_and_on_servers(self):
+        for launch in ((), ("--server_num=2", "--worker_num=2")):
+            with self.subTest(launch):
+                out = self.run_example("torch_quickstart", "--steps", "800", launch=launch)
+                self.assertGreater(float(re.search(r"test auc: ([0-9.]+)", out)[1]), 0.62, out)  # guessing is 0.5
+                ls = subprocess.run([BIN / "regatta", "checkpoint", "ls", self.folder / "quickstart_model"], capture_output=True,
+                                    text=True)
+                self.assertIn("complete", ls.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,36 @@
+"""Scripts that tests run in an interpreter of their own: a process has one job."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+BIN = pathlib.Path(os.environ.get("REGATTA_BIN", pathlib.Path(__file__).resolve().parents[2] / "build" / "bin"))
+
+
+class ScriptTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="regatta-python-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.env = {key: value for key, value in os.environ.items()
+                    if not key.startswith(("PADDLE_", "TRAINING_", "REGATTA_")) or key == "REGATTA_BIN"}
+
+    def run_script(self, script, *arguments, code=0, env=None, launch=()):
+        """Runs it, under `regatta launch` where `launch` has its arguments; what it printed."""
+        path = self.folder / "script.py"
+        path.write_text(textwrap.dedent(script))
+        command = [sys.executable, str(path), *arguments]
+        if launch:
+            command = [str(BIN / "regatta"), "launch", *launch, "--", *command]
+        done = subprocess.run(command, cwd=self.folder, env={**self.env, **(env or {})}, capture_output=True, text=True,
+                              timeout=120)
+        logs = "".join(f"\n== {log.name}\n{log.read_text()[-1500:]}" for log in sorted(self.folder.glob("log/*")))
+        self.assertEqual(done.returncode, code, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}{logs}")
+        self.stderr = done.stderr
+        return done.stdout
+
+    def log(self, name):
+        return (self.folder / "log" / name).read_text()

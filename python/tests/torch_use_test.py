@@ -1,0 +1,216 @@
+"""How tables behave in a loop: what creates rows, what a step without gradients does, what is refused."""
+import unittest
+
+from script import ScriptTest
+
+HEAD = """
+import torch, torch.nn.functional as F
+import regattarec
+import regattarec.torch as rt
+
+def refuses(kind, words, call):
+    try:
+        call()
+    except kind as error:
+        assert all(word in str(error) for word in words.split("|")), error
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+def bag(**kw):
+    return rt.EmbeddingBag(None, 2, **dict(dict(mode="sum", rule=rt.SGD(lr=1.0), init=rt.Constant(0.5)), **kw))
+
+def values(e, *ids):
+    with torch.no_grad():
+        return e(torch.tensor(ids), torch.arange(len(ids)))[:, 0].tolist()
+
+some = lambda: torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+"""
+
+
+class TorchUseTest(ScriptTest):
+    def check(self, script, **how):
+        return self.run_script(HEAD + script, **how)
+
+    def test_rows_come_into_being_at_their_first_update(self):
+        self.check("""
+e = bag()
+o = rt.wrap(some(), e)
+out = e(torch.tensor([1, 2]), torch.tensor([0, 1]))
+assert out[:, 0].tolist() == [0.5, 0.5]          # what they will be born with
+assert values(e, 1, 2) == [0, 0]                 # nothing was created
+e.eval()
+assert e(torch.tensor([1]), torch.tensor([0]))[0, 0] == 0
+e.train()
+out[0].sum().backward()
+o.step()
+assert values(e, 1, 2) == [-0.5, 0.5], values(e, 1, 2)
+""")
+
+    def test_a_step_without_a_gradient_changes_nothing(self):
+        self.check("""
+e = bag()
+o = rt.wrap(some(), e)
+look = lambda: e(torch.tensor([1]), torch.tensor([0])).sum()
+o.step()                                         # before any lookup
+look()
+o.step()                                         # without backward
+assert values(e, 1) == [0]
+look().backward()
+o.zero_grad()                                    # the gradient is cleared
+o.step()
+assert values(e, 1) == [0]
+look().backward()
+o.step()
+assert values(e, 1) == [-0.5]
+look().backward(); look().backward()             # two batches of one step
+o.step()
+assert values(e, 1) == [-2.5], values(e, 1)
+o.zero_grad()
+look().backward()
+torch.nn.utils.clip_grad_norm_([p for g in o.param_groups for p in g["params"]], 0.1)
+o.step()                                         # others see the rows' gradients, too
+assert abs(values(e, 1)[0] + 2.5 + 0.1 / 2 ** 0.5) < 1e-6
+""")
+
+    def test_a_gradient_scaler_that_finds_inf_leaves_the_step_out(self):
+        self.check("""
+e, w = bag(), torch.nn.Parameter(torch.ones(1))
+o = rt.wrap(torch.optim.SGD([w], lr=0.5), e)
+class Scaler:  # what torch's gradient scalers do with an optimizer that supports them
+    def step(self, optimizer, scale, found):
+        assert optimizer._step_supports_amp_scaling
+        optimizer.grad_scale, optimizer.found_inf = torch.tensor(scale), torch.tensor(found)
+        optimizer.step()
+        del optimizer.grad_scale, optimizer.found_inf
+def step(found):
+    o.zero_grad()
+    (8 * (w * e(torch.tensor([1]), torch.tensor([0]))).sum()).backward()
+    Scaler().step(o, 8.0, found)
+step(1.0)
+assert values(e, 1) == [0] and w.item() == 1
+step(0.0)
+assert values(e, 1) == [-0.5] and w.item() == 0.5, (values(e, 1), w)
+""")
+
+    def test_keys_of_any_integer_type_and_any_layout(self):
+        self.check("""
+e = bag()
+o = rt.wrap(some(), e)
+low = -2 ** 63
+for dtype in (torch.int64, torch.int32, torch.int16, torch.int8):
+    e(torch.tensor([-3, 5], dtype=dtype), torch.tensor([0, 1], dtype=torch.int32)).sum().backward()
+    o.step(); o.zero_grad()
+assert values(e, -3, 5) == [0.5 - 4] * 2
+e(torch.tensor([low, -1])[:, None].expand(2, 3), None).sum().backward()   # a bag of three each, not contiguous
+o.step(); o.zero_grad()
+assert values(e, low, -1, 2 ** 63 - 1) == [-2.5, -2.5, 0]
+e(torch.tensor([[1, 9], [1, 9]])[:, 0].contiguous(), torch.tensor([0, 1])).sum().backward()
+e(torch.tensor([[1, 9], [1, 9]])[:, 0], torch.tensor([0, 1, 2])[:2]).sum().backward()
+o.step()
+assert values(e, 1) == [0.5 - 4]
+assert e(torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64)).shape == (0, 2)
+assert e(torch.empty(0, dtype=torch.int64), torch.tensor([0, 0])).tolist() == [[0, 0], [0, 0]]
+""")
+
+    def test_bad_input_is_an_exception_that_says_what_to_do(self):
+        self.check("""
+ids, offsets = torch.tensor([1, 2, 3]), torch.tensor([0, 2])
+e = bag()
+Bad = regattarec.InvalidArgumentError
+refuses(Bad, "whole numbers|float32", lambda: e(ids.float(), offsets))
+refuses(TypeError, "list", lambda: e([1], offsets))
+refuses(Bad, "offsets decrease", lambda: e(ids, torch.tensor([0, 2, 1])))
+refuses(Bad, "offsets[1] is 7|3 ids", lambda: e(ids, torch.tensor([0, 7])))
+refuses(Bad, "offsets[0] must be 0", lambda: e(ids, torch.tensor([1, 2])))
+refuses(Bad, "need offsets", lambda: e(ids))
+refuses(Bad, "2-D", lambda: e(ids[None], offsets))
+refuses(Bad, "mode 'max'", lambda: bag(mode="max"))
+refuses(Bad, "per_sample_weights", lambda: e(ids, offsets, torch.ones(2)))
+refuses(Bad, "mode 'sum'", lambda: bag(mode="mean")(ids, offsets, torch.ones(3)))
+refuses(Bad, "declared twice|dim 2 and 3", lambda: rt.Embedding(None, 3, rule=rt.SGD(lr=1.0), init=rt.Constant(0.5)))
+refuses(Bad, "declared twice|rule", lambda: bag(rule=rt.Adam()))
+refuses(Bad, "rule: 'adam'", lambda: bag(rule="adam", table="other"))
+refuses(Bad, "embedding_dim: 0", lambda: rt.Embedding(None, 0, table="other"))
+refuses(Bad, "num_embeddings: 0", lambda: rt.Embedding(0, 1, table="other"))
+refuses(Bad, "no Embedding", lambda: rt.wrap(some(), torch.nn.Linear(1, 1)))
+refuses(Bad, "LBFGS", lambda: rt.wrap(torch.optim.LBFGS([torch.nn.Parameter(torch.zeros(1))]), e))
+refuses(Bad, "RMSprop|SGD (with momentum), Adam and Adagrad|dense='local'",
+        lambda: rt.wrap(torch.optim.RMSprop([torch.nn.Parameter(torch.zeros(1))]), e, dense="server"))
+refuses(Bad, "amsgrad", lambda: rt.wrap(torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], amsgrad=True), e,
+                                        dense="server"))
+refuses(Bad, "mode 'fast'", lambda: rt.init(mode="fast"))
+refuses(Bad, "n: 0", lambda: rt.step(n=0))
+small = rt.Embedding(10, 2, table="small")
+o = rt.wrap(some(), e, small)
+refuses(regattarec.OutOfRangeError, "num_embeddings is 10|0 to 10", lambda: small(torch.tensor([0, 10])))
+refuses(regattarec.FailedPreconditionError, "wrapped before", lambda: rt.wrap(o, e))
+refuses(regattarec.FailedPreconditionError, "too late", lambda: rt.Embedding(None, 3, table="late"))
+refuses(regattarec.FailedPreconditionError, "before wrap", lambda: rt.init(mode="sync"))
+refuses(regattarec.NotFoundError, "nowhere", lambda: rt.load("nowhere"))
+e(ids, offsets).sum().mul(float("nan")).backward()
+o.step(); o.zero_grad()
+assert values(e, 1, 2, 3) == [0, 0, 0]           # rows are not changed by what is not a number
+rt.stop()
+refuses(regattarec.FailedPreconditionError, "over", lambda: e(ids, offsets))
+""")
+
+    def test_a_forked_process_is_told_so(self):
+        self.check("""
+import os
+e = bag()
+e(torch.tensor([1]), torch.tensor([0]))
+child = os.fork()
+if child == 0:
+    try:
+        e(torch.tensor([1]), torch.tensor([0]))
+    except regattarec.FailedPreconditionError as error:
+        os._exit(0 if "forked" in str(error) else 1)
+    os._exit(2)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+""")
+
+    def test_a_save_goes_on_to_the_bit(self):
+        script = """
+import sys
+def data(k):
+    g = torch.Generator().manual_seed(k)
+    return torch.randint(0, 30, (8, 3), generator=g), torch.randint(0, 2, (8,), generator=g).float()
+torch.manual_seed(0)
+e = bag(rule=rt.Adam(lr=0.1), init=rt.Uniform(0.1))
+net = torch.nn.Linear(2, 1)
+o = rt.wrap(torch.optim.Adam(net.parameters(), lr=0.01), e, dense=sys.argv[1])
+begin, end, source, target = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
+if source != "-":
+    assert rt.load(source, model=net, optimizer=o) == begin
+for k in range(begin, end):
+    x, y = data(k)
+    loss = F.binary_cross_entropy_with_logits(net(e(x)).squeeze(1), y)
+    o.zero_grad(); loss.backward(); o.step()
+rt.save(target, model=net, optimizer=o, epoch=end)
+print([p.tolist() for p in net.parameters()], values(e, *range(30)))
+"""
+        for dense in ("local", "server"):
+            with self.subTest(dense):
+                straight = self.run_script(
+                    HEAD + script, dense, "0", "20", "-", f"{dense}/straight")
+                self.run_script(HEAD + script, dense, "0", "10", "-", f"{dense}/half")
+                rest = self.run_script(HEAD + script, dense, "10", "20", f"{dense}/half", f"{dense}/rest")
+                self.assertEqual(rest, straight)
+
+    def test_a_damaged_state_is_an_error(self):
+        self.check("""
+from regattarec import tensors
+tree = {"a": torch.arange(3), 4: [1.5, None, float("inf")], "b": (True, "x"), "e": torch.empty(0, 2)}
+data = tensors.dump(tree)
+back = tensors.load(data)
+assert back["a"].tolist() == [0, 1, 2] and back[4] == [1.5, None, float("inf")] and back["b"] == (True, "x")
+assert back["e"].shape == (0, 2)
+for bad in (b"", data[:5], data[:-1], data + b"x", data.replace(b"tensor", b"tensow"), b"\\xff" * 40,
+            data.replace(b"int64", b"int65")):
+    refuses(regattarec.DataLossError, "damaged", lambda: tensors.load(bad))
+refuses(regattarec.InvalidArgumentError, "state.f|function", lambda: tensors.dump({"f": print}))
+""")
+
+
+if __name__ == "__main__":
+    unittest.main()
