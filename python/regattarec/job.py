@@ -6,9 +6,11 @@ process with the variables of a server the first table that is declared serves t
 script needs no branch for it.
 """
 import atexit
+import ctypes
 import json
 import os
 import sys
+import threading
 
 from regattarec import _core, errors
 
@@ -40,6 +42,8 @@ class Job:
         self._in_pass = False
         self._open = False  # whether the present step was begun
         self._pid = os.getpid()
+        self._lock = threading.RLock()  # steps are for one thread at a time
+        os.register_at_fork(after_in_child=self._leave_to_parent)
         if self.fleet.is_server:
             self._serve()
 
@@ -83,6 +87,12 @@ class Job:
         if self.done:
             raise errors.FailedPreconditionError("the job is over: it was stopped before")
 
+    def _leave_to_parent(self):
+        """In a forked process: the connections are the parent's, so nothing here may end them, the exit included."""
+        for held in (self.fleet, self.steps):
+            if held is not None:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+
     def join(self, dense=None):
         """Meets the servers and the other workers, with all tables that were declared, and `dense` parameters."""
         self._check()
@@ -111,7 +121,11 @@ class Job:
 
     def pull(self, lookups, train):
         """Fills (lookup, out, rows or None) for each. Without lookups it brings the dense parameters alone."""
-        self._check()
+        with self._lock:
+            self._check()
+            self._pull(lookups, train)
+
+    def _pull(self, lookups, train):
         if train:
             self._begin_step()
             self.steps.pull(lookups)
@@ -132,13 +146,14 @@ class Job:
 
         With 0 samples nothing is learnt, and others that wait for the step go on.
         """
-        self._check()
-        if not self._open:
-            self._begin_step()
-            self.steps.pull([])
-        self.steps.commit(samples, grads, list(dense), dense_rate)
-        self._open = False
-        self.step += 1
+        with self._lock:
+            self._check()
+            if not self._open:
+                self._begin_step()
+                self.steps.pull([])
+            self.steps.commit(samples, grads, list(dense), dense_rate)
+            self._open = False
+            self.step += 1
 
     def pause(self):
         """Ends the pass: everything that was learnt is where the tables are. All workers call it."""

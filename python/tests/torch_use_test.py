@@ -169,6 +169,20 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """)
 
+    def test_threads_take_turns(self):
+        self.check("""
+import threading
+e = bag()
+o = rt.wrap(some(), e)
+def look(k):
+    with torch.no_grad():
+        for _ in range(200):
+            assert e(torch.tensor([k]), torch.tensor([0])).tolist() == [[0, 0]]
+threads = [threading.Thread(target=look, args=(k,)) for k in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+""")
+
     def test_a_save_goes_on_to_the_bit(self):
         script = """
 import sys
