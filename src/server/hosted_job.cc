@@ -106,7 +106,7 @@ absl::Status HostedJob::Recover(Journal& journal, const ps::ServerState& state) 
     if (entry.has_joined()) restore(entry.joined(), MemberState::kHere);
     if (entry.has_done()) restore(entry.done(), MemberState::kDone);
     if (entry.has_lost()) restore(entry.lost(), MemberState::kLost);
-    for (const uint64_t hash : entry.forgotten()) rendezvous_.RestoreForgotten(hash);
+    rendezvous_.RestoreForgotten({entry.forgotten().data(), static_cast<size_t>(entry.forgotten_size())});
     if (!entry.has_met()) continue;
     Rendezvous::Payloads payloads;
     for (int i = 0; i < entry.met().ranks_size() && i < entry.met().payloads_size(); ++i)
@@ -295,7 +295,7 @@ void HostedJob::RecordIn(Journal& journal) {
 // Rounds end, and workers come and go, before and after it is written; it is forced to the disk meanwhile.
 absl::StatusOr<uint64_t> HostedJob::CompactJobLog() {
   uint64_t bytes = 0;
-  RETURN_IF_ERROR(rendezvous_.Hold([&](const Rendezvous::Over& over, const std::deque<uint64_t>& forgotten) {
+  RETURN_IF_ERROR(rendezvous_.Hold([&](const Rendezvous::Over& over, const ForgottenRounds& forgotten) {
     return roster_.Hold([&](const std::vector<Member>& members) -> absl::Status {
       std::vector<ps::JournalEntry> known;
       for (const Member& member : members) {
@@ -305,7 +305,8 @@ absl::StatusOr<uint64_t> HostedJob::CompactJobLog() {
         known.back().set_before(member.predecessor);
       }
       for (const auto& [key, payloads] : over) known.push_back(GatherEntry(key.first, key.second, *payloads));
-      if (!forgotten.empty()) known.emplace_back().mutable_forgotten()->Add(forgotten.begin(), forgotten.end());
+      const std::vector<uint64_t> pairs = forgotten.Pairs();
+      if (!pairs.empty()) known.emplace_back().mutable_forgotten()->Add(pairs.begin(), pairs.end());
       ASSIGN_OR_RETURN(bytes, journal_->CompactJobLog(known));
       return absl::OkStatus();
     });

@@ -48,7 +48,7 @@ class Life {
     Known known;
     EXPECT_TRUE(job()
                     .rendezvous()
-                    .Hold([&](const Rendezvous::Over& over, const std::deque<uint64_t>&) {
+                    .Hold([&](const Rendezvous::Over& over, const ForgottenRounds&) {
                       for (const auto& [key, payloads] : over) known.emplace_back(key, *payloads);
                       return absl::OkStatus();
                     })

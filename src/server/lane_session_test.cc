@@ -252,7 +252,7 @@ TEST_F(LaneSessionTest, AppliesAPushWithItsLearningRate) {
 TEST_F(LaneSessionTest, RefusesLearningRatesThatCannotBe) {
   const std::vector<float> dense(job_->dense().Values().begin(), job_->dense().Values().end());
   for (const base::Mode mode : {base::Mode::kAsync, base::Mode::kSync}) {
-    job_ = SmallJob(mode);
+    job_ = SmallJob(mode, 2);  // in sync a part that is taken waits for the other worker's
     for (const float rate : {std::nanf(""), -1.0f, INFINITY, -INFINITY, 2e6f}) {
       EXPECT_EQ(Ask(RatedPush(), RatedBody(rate)).code, kInvalid) << rate;
       EXPECT_EQ(Ask(RatedDense(), Bytes({}, kSmallDense) + FloatBytes(rate), 1).code, kInvalid) << rate;

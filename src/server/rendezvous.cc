@@ -199,9 +199,9 @@ void Rendezvous::Restore(const std::string& name, uint64_t round, Payloads paylo
   KeepLocked({name, round});
 }
 
-void Rendezvous::RestoreForgotten(uint64_t hash) {
+void Rendezvous::RestoreForgotten(std::span<const uint64_t> pairs) {
   base::MutexLock lock(mu_);
-  forgotten_.Restore(hash);
+  forgotten_.Restore(pairs);
 }
 
 std::vector<Rendezvous::RoundKey> Rendezvous::over() const {
@@ -213,7 +213,7 @@ std::vector<Rendezvous::RoundKey> Rendezvous::over() const {
 }
 
 absl::Status Rendezvous::Hold(
-    const std::function<absl::Status(const Over& over, const std::deque<uint64_t>& forgotten)>& fn) const {
+    const std::function<absl::Status(const Over& over, const ForgottenRounds& forgotten)>& fn) const {
   base::MutexLock lock(mu_);
   const std::set<RoundKey> later(complete_.begin(), complete_.end());
   Over over;
@@ -223,7 +223,7 @@ absl::Status Rendezvous::Hold(
   for (const auto& [key, round] : rounds_)
     if (round->complete && !later.contains(key)) add(key, round);
   for (const RoundKey& key : complete_) add(key, rounds_.at(key));
-  return fn(over, forgotten_.hashes());
+  return fn(over, forgotten_);
 }
 
 std::string Rendezvous::MissingLocked(const Round& round) const {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,16 +58,15 @@ class Rendezvous {
   void RecordWith(Record record) { record_ = std::move(record); }
   // As a record tells; nothing new where it tells of a round that is known. Before the first AllGather only.
   void Restore(const std::string& name, uint64_t round, Payloads payloads);
-  // A hash that Hold gave of a round that is not kept.
-  void RestoreForgotten(uint64_t hash);
+  // What Hold gave of rounds that are not kept.
+  void RestoreForgotten(std::span<const uint64_t> pairs);
   using RoundKey = std::pair<std::string, uint64_t>;
   // The complete rounds that are still remembered: a worker that comes to one of them gets its result.
   std::vector<RoundKey> over() const;
-  // `fn` with all of these, so that restored in this order they are known as they are now, and hashes of those that are
-  // not kept any more, while no other one ends.
+  // `fn` with all of these, so that restored in this order they are known as they are now, and those that are not
+  // kept any more, while no other one ends.
   using Over = std::vector<std::pair<RoundKey, std::shared_ptr<const Payloads>>>;
-  absl::Status Hold(
-      const std::function<absl::Status(const Over& over, const std::deque<uint64_t>& forgotten)>& fn) const;
+  absl::Status Hold(const std::function<absl::Status(const Over& over, const ForgottenRounds& forgotten)>& fn) const;
 
  private:
   using Caller = std::pair<int, uint64_t>;  // rank and incarnation

@@ -173,6 +173,13 @@ TEST(Rendezvous, ACallForARoundThatIsNotKeptAnyMoreIsRefused) {
   }
   EXPECT_GT(refused, 100);
   EXPECT_EQ(gather(name(400)), absl::OkStatus()) << "a new one";
+  const auto often = [&](uint64_t round) {
+    return rendezvous.AllGather(Worker(0), "often", round, "", std::chrono::seconds(5), Never).status().code();
+  };
+  for (uint64_t round = 0; round < 20; ++round) EXPECT_EQ(often(round), absl::StatusCode::kOk);
+  EXPECT_EQ(often(14), absl::StatusCode::kFailedPrecondition) << "five rounds of the name came later";
+  EXPECT_EQ(often(19), absl::StatusCode::kOk);
+  EXPECT_EQ(often(20), absl::StatusCode::kOk) << "a new one";
 }
 
 // What `rank` finds when everybody comes to `name`.
