@@ -351,8 +351,11 @@ TEST(Return, GeoGoesOnAfterItsLastExchange) {
   const auto got = ReadToy((*worker)->model());
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->rows.size(), kReturnSteps + 1);
-  for (const auto& [key, row] : got->rows)
-    EXPECT_EQ(row[0], key == kSharedKey ? 1.0f * kReturnSteps : 1.0f) << "key " << key;
+  // An exchange that covers several rounds counts as a part in each: on a slow machine their sum is rounded.
+  for (const auto& [key, row] : got->rows) {
+    const float want = key == kSharedKey ? 1.0f * kReturnSteps : 1.0f;
+    EXPECT_NEAR(row[0], want, 1e-6f * want) << "key " << key;
+  }
   (*worker)->Stop(absl::OkStatus());
 }
 
