@@ -89,6 +89,10 @@ def _table(name, dim, rule, init, seed):
         raise errors.InvalidArgumentError(f"init: {init!r} is none; for instance regattarec.torch.Uniform(0.01)")
     if not isinstance(dim, int) or dim < 1:
         raise errors.InvalidArgumentError(f"embedding_dim: {dim!r} is not a whole number above 0")
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.encode()) <= 256 or name == "dense":
+        raise errors.InvalidArgumentError(
+            f"table: {name!r} is no name for a table: at most 256 bytes of printable text, and not 'dense', under "
+            "which saves have the other parameters")
     index = _job.current().declare(
         {"name": name, "dim": dim, "rule": rule.config(), "init": init.config(), "seed": seed})
     if name not in _tables:

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kDetectBytes = 64 << 10;
 constexpr int kDetectLines = 32;
+constexpr int kMostSamples = 1 << 20;  // of a batch
 
 std::string_view FirstLines(std::string_view text) {
   size_t at = 0;
@@ -49,7 +50,9 @@ absl::StatusOr<const FormatEntry*> ChooseFormat(const DatasetOptions& options) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(const DatasetOptions& options) {
-  if (options.batch_size < 1) return absl::InvalidArgumentError("a batch holds at least one sample");
+  if (options.batch_size < 1 || options.batch_size > kMostSamples)
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch_size: ", options.batch_size, "; a batch holds 1 to ", kMostSamples, " samples"));
   if (options.readers < 1) return absl::InvalidArgumentError("a dataset needs at least one reader");
   if (options.block_bytes < 1 || options.piece_bytes < 1 || options.max_line_bytes < 1)
     return absl::InvalidArgumentError("block_bytes, piece_bytes and max_line_bytes must be above 0");

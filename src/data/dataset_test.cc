@@ -465,6 +465,8 @@ TEST_F(DatasetTest, DetectsTheFormatAndRefusesWhatCannotBe) {
   EXPECT_FALSE(ReadPass().status.ok());
   options_.batch_size = 0;
   EXPECT_FALSE(MakeDataset(options_).ok());
+  options_.batch_size = 2'000'000'000;
+  EXPECT_FALSE(MakeDataset(options_).ok());
   options_.batch_size = 1;
   options_.shuffle = Shuffle::kLocal;
   EXPECT_FALSE(MakeDataset(options_).ok()) << "a queue cannot be shuffled";

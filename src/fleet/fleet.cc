@@ -20,6 +20,8 @@
 namespace regatta::fleet {
 namespace {
 
+constexpr int kMostThreads = 1024;
+
 // What the place says of a worker.
 void FillPlace(const cluster::ClusterSpec& place, WorkerOptions& options) {
   options.servers.clear();
@@ -141,8 +143,8 @@ void Fleet::StopServer() {
 absl::Status Fleet::InitWorker(const WorkerOptions& options) {
   RETURN_IF_ERROR(CheckWorker("InitWorker"));
   if (worker_ != nullptr || embedded_ != nullptr) return absl::FailedPreconditionError("InitWorker was called before");
-  if (options.threads < 1)
-    return absl::InvalidArgumentError(absl::StrCat("threads: ", options.threads, " is not above 0"));
+  if (options.threads < 1 || options.threads > kMostThreads)
+    return absl::InvalidArgumentError(absl::StrCat("threads: ", options.threads, "; there may be 1 to ", kMostThreads));
   if (alone()) {
     ASSIGN_OR_RETURN(embedded_, EmbeddedTables::Create(options.tables, options.nan_policy, options.threads));
     return absl::OkStatus();

@@ -153,8 +153,8 @@ absl::Status EpochLoop::SaveStopped(const std::map<int, Bytes>& payloads) {
 absl::StatusOr<RunEnd> EpochLoop::StopUnvalidated() {
   if (saves_.writes()) {
     RETURN_IF_ERROR(saves_.MarkInterrupted());
-    parts_.reporter.Note(absl::StrCat("stopped while validating epoch ", epoch() - 1,
-                                      ", which is saved; continue with: ", options_.resume_command));
+    parts_.reporter.Note(absl::StrCat("stopped while validating epoch ", epoch() - 1, ", which is saved; continue with",
+                                      team_.size() > 1 ? " --resume" : absl::StrCat(": ", options_.resume_command)));
   }
   return RunEnd{RunEnd::Kind::kStopped, validation_.signal()};
 }

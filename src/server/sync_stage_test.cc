@@ -47,16 +47,18 @@ TEST_F(SyncStageTest, AppliesAStepWhenEverybodyHasBroughtIt) {
 }
 
 TEST_F(SyncStageTest, APartThatLearntNothingCompletesAStepAndWeighsNothing) {
-  StepPart nothing = Part(0, 0, 0, 0);
-  nothing.dense.clear();
-  ASSERT_TRUE(stage_.Add(0, nothing).ok());
+  const auto nothing = [](uint64_t step) {
+    StepPart part = Part(0, step, 0, 0);
+    part.dense.clear();
+    return part;
+  };
+  ASSERT_TRUE(stage_.Add(0, nothing(0)).ok());
   ASSERT_TRUE(stage_.Add(1, Part(0, 0, 2, 4)).ok());
   ASSERT_TRUE(stage_.Add(2, Part(0, 0, 3, 5)).ok());
   ASSERT_EQ(applied_.size(), 1u);
   EXPECT_EQ(applied_[0], (std::pair<uint64_t, float>(0, 5)));
   EXPECT_EQ(samples_, 9u);
-  nothing.step = 1;
-  for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(stage_.Add(rank, nothing).ok());
+  for (int rank = 0; rank < 3; ++rank) ASSERT_TRUE(stage_.Add(rank, nothing(1)).ok());
   ASSERT_EQ(applied_.size(), 2u) << "a step that nobody learnt anything from is one, too";
   EXPECT_EQ(samples_, 9u);
 }

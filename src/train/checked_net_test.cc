@@ -181,6 +181,9 @@ TEST(CheckedNet, OutputsThatCannotBeAreAnError) {
             "it declares no output; a net has at least one prediction for a sample");
   EXPECT_THAT(error([](NetSpec& s) { s.outputs[0].name = ""; }), HasSubstr("an output with the name ''"));
   EXPECT_THAT(error([](NetSpec& s) { s.outputs[0].name = "a b"; }), HasSubstr("an output with the name 'a b'"));
+  EXPECT_THAT(error([](NetSpec& s) { s.schema.sparse_slots.clear(); }),
+              HasSubstr("of all slots, and schema.sparse_slots has none"));
+  EXPECT_THAT(error([](NetSpec& s) { s.lookups[0].table = "dense"; }), HasSubstr("a table called 'dense'"));
   EXPECT_EQ(error([](NetSpec& s) { s.schema.labels.clear(); }), "it declares no label slot");
   EXPECT_EQ(error([](NetSpec& s) { s.schema.labels = {"click", "click"}; }), "it declares the label 'click' twice");
 }

@@ -15,12 +15,19 @@ absl::Status Fault(const Text&... text) {
   return absl::InvalidArgumentError(absl::StrCat("it declares ", text...));
 }
 
+constexpr char kDenseTable[] = "dense";
+
 absl::Status CheckLookup(const NetSpec& spec, const LookupSpec& lookup) {
   if (lookup.dim < 1)
     return Fault("an embedding in table '", lookup.table, "' of ", lookup.dim, " floats a row; it must be at least 1");
   if (lookup.pooling == base::Pooling::kNone && lookup.dense_columns == DenseColumns::kAppended)
     return Fault("an embedding in table '", lookup.table,
                  "' with dense columns: an embedding without pooling has no place for dense features");
+  if (lookup.slots.empty() && spec.schema.sparse_slots.empty())
+    return Fault("an embedding in table '", lookup.table, "' of all slots, and schema.sparse_slots has none");
+  if (lookup.table == kDenseTable)
+    return Fault("an embedding in a table called '", lookup.table,
+                 "': saves have the dense parameters under that name");
   std::set<std::string> named;
   for (const std::string& slot : lookup.slots) {
     const std::vector<std::string>& all = spec.schema.sparse_slots;

@@ -23,6 +23,7 @@ class PassMeter {
   void Add(const PassObserver::Step& step);
 
   uint64_t batches() const { return sums_.batches; }
+  uint64_t unlabelled() const { return unlabelled_; }  // samples without labels, of this process
   // Of the steps since the last TakeInterval, which starts the next interval.
   IntervalReport Interval() const;
   IntervalReport TakeInterval();

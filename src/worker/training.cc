@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "model/torch_net.h"
 #include "run/meter_merge.h"
 #include "run/metered_pass.h"
@@ -19,6 +20,16 @@ run::EndMessage EndOf(const train::PassEnd& end) {
   return message;
 }
 
+// What workers must agree on to merge their metrics; "" for the usual one output.
+std::string OutputsText(const train::NetSpec& spec) {
+  const train::OutputSpec& first = spec.outputs.front();
+  if (spec.outputs.size() == 1 && first.metric == train::Metric::kBinary && first.label.empty()) return "";
+  return absl::StrJoin(spec.outputs, ", ", [](std::string* text, const train::OutputSpec& output) {
+    absl::StrAppend(text, output.name, output.metric == train::Metric::kBinary ? " (binary) of " : " (regression) of ",
+                    output.label.empty() ? "the first label" : output.label);
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Training>> Training::Start(fleet::Fleet& fleet, const model::Model& model,
@@ -26,6 +37,8 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Start(fleet::Fleet& fleet, c
   TrainingOptions made = options;
   ASSIGN_OR_RETURN(made.worker.tables, TablesOf(model.spec(), options.optimizer, options.seed));
   made.worker.cancelled = [stop = options.stop, cancelled = options.worker.cancelled] { return stop() || cancelled(); };
+  if (const std::string outputs = OutputsText(model.spec()); !outputs.empty())
+    made.worker.settings["the model's outputs"] = outputs;
   RETURN_IF_ERROR(fleet.InitWorker(made.worker));
   return std::unique_ptr<Training>(new Training(fleet, model, made));
 }
@@ -123,6 +136,10 @@ absl::StatusOr<train::EpochReport> Training::Evaluate(data::Dataset& dataset) {
   const Train train = team.Completed(rounds::BadLinesOf(name)) ? Train::kOver : Train::kNow;
   Pass pass(*this, std::max<uint64_t>(epoch(), 1) - 1);
   ASSIGN_OR_RETURN(const train::PassEnd end, RunPass(train, dataset, base::StepKind::kInfer, {.pass = epoch()}, pass));
+  if (pass.meter().unlabelled() > 0)
+    return absl::InvalidArgumentError(
+        "Evaluate: the data was opened without labels, so there is nothing to measure predictions against; Predict "
+        "gives predictions");
   ASSIGN_OR_RETURN(const run::EndMessage all, run::GatherEnd(team, name, EndOf(end)));
   if (all.stopped()) return absl::CancelledError(absl::StrCat("stopped after ", epoch(), " epochs"));
   ASSIGN_OR_RETURN(const auto meters, run::AllGather(team, rounds::MetricsOf(name), pass.meter().Serialize()));

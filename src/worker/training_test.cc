@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <string>
@@ -149,6 +150,28 @@ TEST(Training, PredictsWithoutLabels) {
   const auto data = Open(*fleet, model, files.path()).value();
   EXPECT_EQ(training->Predict(*data, [](const auto&, auto) { return absl::DataLossError("the disk is full"); }),
             absl::DataLossError("the disk is full"));
+  data::DatasetOptions unlabelled;
+  unlabelled.schema.label_use = data::LabelUse::kAbsent;
+  const auto nothing = OpenDataset(*fleet, model, bare / "part-0", unlabelled).value();
+  EXPECT_TRUE(absl::IsInvalidArgument(training->Evaluate(*nothing).status())) << "there is nothing to measure against";
+}
+
+// Metrics of different outputs would be merged otherwise.
+TEST(Training, WorkersWithOtherOutputsAreRefusedWhenTheyJoin) {
+  class Named : public Sum {
+   public:
+    explicit Named(const std::string& output) {
+      spec_.outputs = {{.name = output, .metric = train::Metric::kRegression}};
+    }
+  };
+  std::string refusal;  // of worker 1
+  const auto ends = fleet::RunFleet({.servers = 1, .workers = 2}, [&](Fleet& fleet) -> absl::Status {
+    const Named buy("buy"), stay("stay");
+    if (!fleet.is_first_worker()) refusal = std::string(Training::Start(fleet, stay, Quiet()).status().message());
+    return Training::Start(fleet, buy, Quiet()).status();
+  });
+  EXPECT_THAT(ends, Each(absl::OkStatus()));
+  EXPECT_THAT(refusal, testing::HasSubstr("the model's outputs: \"buy (regression) of the first label\" here"));
 }
 
 TEST(Training, EmbeddingsOfOneTableThatDifferAreRefusedBeforeAnythingIsTrained) {
