@@ -30,8 +30,8 @@ _ONE = torch.zeros(1)
 class _Table:
     """A table as modules and optimizers see it: what its lookups of the present step were, and their gradients.
 
-    `rows.grad` is where the gradients of the step's rows are between backward and step: whoever unscales, clips or
-    clears an optimizer's gradients finds them there. Its shape changes from step to step; it takes no memory of its own.
+    Between backward and step the gradients of the step's rows are in `rows.grad`, where gradient scalers and clipping
+    look for them. The shape of `rows` changes from step to step; it takes no memory of its own.
     """
 
     def __init__(self, name, dim, rule, init, index):
