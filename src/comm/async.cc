@@ -52,7 +52,7 @@ absl::Status Async::Prefetch(const base::StepKeys& keys) {
 }
 
 absl::Status Async::Start(Fetch& fetch, const base::StepKeys& keys) {
-  RETURN_IF_ERROR(fetch.call.Wait());  // of rows that nobody came for
+  RETURN_IF_ERROR(fetch.call.Wait());  // of rows that were not used
   fetch.step = keys.step;
   fetch.taken = false;
   client_.Pull({pass_, keys.step, keys.kind}, keys.tables, fetch.rows.Reserve(client_, keys.tables), fetch.call);
