@@ -8,7 +8,7 @@ import unittest
 
 class DocsTest(unittest.TestCase):
     def test_examples_in_docstrings(self):
-        for name in ("rules", "tensors"):
+        for name in ("rules", "torch.tensors"):
             with self.subTest(name):
                 result = doctest.testmod(importlib.import_module(f"regattarec.{name}"), raise_on_error=False)
                 self.assertGreater(result.attempted, 0)

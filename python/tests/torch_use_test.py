@@ -215,7 +215,7 @@ print([p.tolist() for p in net.parameters()], values(e, *range(30)))
 
     def test_a_damaged_state_is_an_error(self):
         self.check("""
-from regattarec import tensors
+from regattarec.torch import tensors
 tree = {"a": torch.arange(3), 4: [1.5, None, float("inf")], "b": (True, "x"), "e": torch.empty(0, 2)}
 data = tensors.dump(tree)
 back = tensors.load(data)

@@ -1,0 +1,39 @@
+"""Embedding tables for PyTorch models, without a bound on their size.
+
+    import regattarec.torch as rt
+    emb = rt.EmbeddingBag(None, 16, mode="sum", table="slots", rule=rt.Adagrad(lr=0.05))
+    opt = rt.wrap(torch.optim.Adam(mlp.parameters(), lr=1e-3), emb)
+    for ids, offsets, dense, y in loader:
+        loss = bce(mlp(emb(ids, offsets), dense), y)
+        opt.zero_grad(); loss.backward(); opt.step()
+
+The rows that a step reads are updated by `opt.step()`, where they are: in this process, or on servers if the
+environment names them. The script does not change.
+"""
+from regattarec import errors
+from regattarec import job as _job
+from regattarec import rules as _rules
+from regattarec.rules import *  # noqa: F403
+from regattarec.torch.modules import Embedding, EmbeddingBag
+from regattarec.torch.saves import load, save
+from regattarec.torch.table import current as _step
+from regattarec.torch.optimizer import wrap
+
+__all__ = [*_rules.__all__, "Embedding", "EmbeddingBag", "wrap", "save", "load", "init", "stop", "step"]
+
+
+def step(n=None):
+    """Says how many samples the present step's loss is the mean of, if it is not the number of bags of its first lookup."""
+    if not isinstance(n, int) or n < 1:
+        raise errors.InvalidArgumentError(f"n: {n!r} is not a whole number above 0")
+    _step.given = n
+
+
+def init(mode=None, geo_step=None):
+    """How workers and servers work together: sync, async (the default), half_async or geo. Before the first lookup."""
+    _job.current().use(mode, geo_step)
+
+
+def stop():
+    """This worker is done. It is called when the process ends, too."""
+    _job.current().stop()

@@ -1,0 +1,118 @@
+"""Dense parameters that live where the tables live, and the optimizers that servers have a rule for."""
+import torch
+
+from regattarec import errors
+from regattarec.rules import Constant
+
+
+class Dense:
+    """Dense parameters that live where the tables live. An optimizer's formula becomes the rule of their table."""
+
+    def __init__(self, optimizer, modules):
+        self.optimizer = optimizer
+        self.groups = list(optimizer.param_groups)
+        self.parameters = [p for group in self.groups for p in group["params"]]
+        names = {id(p): name for module in modules for name, p in module.named_parameters()}
+        self.names = [names.get(id(p), f"parameter{i}") for i, p in enumerate(self.parameters)]
+        if len(set(self.names)) < len(self.names):
+            self.names = [f"parameter{i}" for i in range(len(self.parameters))]
+        for name, p in zip(self.names, self.parameters):
+            if p.dtype != torch.float32:
+                raise errors.InvalidArgumentError(f"dense='server': {name} is {p.dtype}; it must be torch.float32")
+
+    def description(self):
+        return {"parameters": [{"name": name, "shape": list(p.shape) or [1], "init": Constant(0.0).config()}
+                               for name, p in zip(self.names, self.parameters)],
+                "rule": dense_rule(self.optimizer)}
+
+    def fill(self, job):
+        """The first worker's values become everybody's."""
+        values = torch.cat([p.detach().to("cpu").reshape(-1) for p in self.parameters])
+        job.fleet.fill_dense(values)
+        self.read(job)
+
+    def read(self, job):
+        values = torch.empty(sum(p.numel() for p in self.parameters))
+        job.fleet.read_dense(values)
+        self._put(torch.split(values, [p.numel() for p in self.parameters]))
+
+    def refresh(self, job):
+        """Takes the values of the next step."""
+        job.pull([], True)
+        offset, pieces = 0, []
+        for p in self.parameters:
+            piece = torch.empty(p.numel())
+            job.steps.copy_dense(offset, piece)
+            pieces.append(piece)
+            offset += p.numel()
+        self._put(pieces)
+
+    def _put(self, pieces):
+        with torch.no_grad():
+            for p, piece in zip(self.parameters, pieces):
+                p.copy_(piece.reshape(p.shape))
+
+    def rate(self):
+        """The optimizer's present learning rate."""
+        rates = {float(group["lr"]) for group in self.groups}
+        if len(rates) > 1:
+            raise errors.InvalidArgumentError(f"dense='server': the parameter groups have the rates {sorted(rates)}; "
+                                              "one rule updates them all, with one")
+        return rates.pop()
+
+    def gradients(self, factor, samples, rows):
+        """(offset, gradient as a sum over the samples) of each; none if neither a parameter nor a row has one."""
+        offset, pieces = 0, []
+        if not rows and all(p.grad is None or not p.grad.any() for p in self.parameters):
+            return pieces  # no backward: zeros would be an update, of a rule with a memory
+        for group in self.groups:
+            for p in group["params"]:
+                grad = torch.zeros(p.numel()) if p.grad is None else p.grad.detach().to("cpu", torch.float32).reshape(-1)
+                grad = grad * factor
+                if group.get("weight_decay"):
+                    grad = grad + p.detach().to("cpu").reshape(-1) * (group["weight_decay"] * samples)
+                pieces.append((offset, grad))
+                offset += p.numel()
+        return pieces
+
+
+# Optimizers whose formula a server has: what must be so, and the rule.
+def _sgd(group):
+    if group["momentum"] == 0:
+        return {"name": "sgd"}, ()
+    return {"name": "momentum", "momentum": group["momentum"], "nesterov": bool(group["nesterov"])}, ("dampening",)
+
+
+def _adam(group):
+    beta1, beta2 = group["betas"]
+    return {"name": "adam", "beta1": beta1, "beta2": beta2, "epsilon": group["eps"]}, (
+        "amsgrad", "decoupled_weight_decay")
+
+
+def _adagrad(group):
+    return {"name": "adagrad", "epsilon": group["eps"]}, ("lr_decay", "initial_accumulator_value")
+
+
+_RULES = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam, torch.optim.Adagrad: _adagrad}
+_SERVED = "SGD (with momentum), Adam and Adagrad"
+
+
+def dense_rule(optimizer):
+    """The rule of a table of dense parameters that does what `optimizer` does."""
+    make = _RULES.get(type(optimizer))
+    if make is None:
+        raise errors.InvalidArgumentError(
+            f"dense='server': servers cannot do what {type(optimizer).__name__} does; they have {_SERVED}. "
+            "dense='local' keeps the dense parameters in this process, with any optimizer")
+    rules = []
+    for group in optimizer.param_groups:
+        rule, unset = make(group)
+        for name in (*unset, "maximize"):
+            if group.get(name):
+                raise errors.InvalidArgumentError(
+                    f"dense='server': {type(optimizer).__name__} with {name}={group[name]!r} is not what servers do")
+        rules.append(rule | {"learning_rate": float(group["lr"])})
+    if any(rule != rules[0] for rule in rules):
+        raise errors.InvalidArgumentError(
+            "dense='server': all parameter groups need the same settings, for one rule updates them all")
+    return rules[0]

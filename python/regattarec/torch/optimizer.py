@@ -1,0 +1,105 @@
+"""Makes an optimizer's step update tables, too."""
+import types
+
+import torch
+
+from regattarec import errors
+from regattarec import job as _job
+from regattarec.torch.dense import Dense
+from regattarec.torch.modules import Module
+from regattarec.torch.table import current as step
+
+
+def _tables_of(modules):
+    found = {}
+    for module in modules:
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"wrap takes modules after the optimizer, not {type(module).__name__}")
+        for part in module.modules():
+            if isinstance(part, Module):
+                found[part.table.name] = part.table
+    if not found:
+        raise errors.InvalidArgumentError("wrap: there is no Embedding or EmbeddingBag of regattarec in the modules")
+    return list(found.values())
+
+
+def wrap(optimizer, *modules, dense=None):
+    """Makes `optimizer.step()` update the tables of `modules` too, and returns the optimizer itself.
+
+    Each table becomes a group of `optimizer.param_groups`, so that gradient scalers find its gradients. The rule of the
+    table updates it; the optimizer does not.
+
+    `dense` says where the other parameters are. "local": in this process, updated by the optimizer; alone, or with
+    DistributedDataParallel. "server": with the tables, updated by a rule with the optimizer's formula and its present
+    learning rate; all workers begin with the first one's values. The default is "server" for several workers without
+    a process group, else "local".
+    """
+    tables = _tables_of(modules)
+    if getattr(optimizer, "_regatta_tables", None) is not None:
+        raise errors.FailedPreconditionError("wrap: the optimizer was wrapped before; name all modules in one call")
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise errors.InvalidArgumentError("wrap: LBFGS takes several looks at a loss in one step; tables make one")
+    job = _job.current()
+    if dense is None:
+        grouped = torch.distributed.is_available() and torch.distributed.is_initialized()
+        dense = "server" if job.fleet.worker_num > 1 and not grouped else "local"
+    if dense not in ("local", "server"):
+        raise errors.InvalidArgumentError(f"dense '{dense}': there are local and server")
+    served = Dense(optimizer, modules) if dense == "server" else None
+    job.join(None if served is None else served.description())
+    if served is not None:
+        served.fill(job)
+    for table in tables:
+        optimizer.add_param_group({"params": [table.rows], "lr": table.rule.lr, "regatta_table": table.name})
+    optimizer._regatta_tables, optimizer._regatta_dense = tables, served
+    optimizer.step = types.MethodType(_step_of(optimizer, tables, served), optimizer)
+    optimizer.zero_grad = types.MethodType(_zero_grad_of(optimizer, tables), optimizer)
+    optimizer._step_supports_amp_scaling = True  # a gradient scaler calls step() always, and says what to leave out
+    return optimizer
+
+
+def _zero_grad_of(optimizer, tables):
+    inner = optimizer.zero_grad
+
+    def zero_grad(self, *args, **kwargs):
+        inner(*args, **kwargs)
+        for table in tables:
+            table.rows.grad = None  # zeros would be an update of the rows
+
+    return zero_grad
+
+
+def _step_of(optimizer, tables, served):
+    inner, scales = optimizer.step, getattr(optimizer, "_step_supports_amp_scaling", False)
+
+    def commit(self, closure=None):
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        job = _job.current()
+        found = getattr(self, "found_inf", None)
+        scale = getattr(self, "grad_scale", None)
+        rates = {group["regatta_table"]: float(group["lr"]) for group in self.param_groups if "regatta_table" in group}
+        taken = [(lookup, grad, rates[table.name]) for table in tables for lookup, grad in table.take()]
+        n = step.take()
+        skipped = found is not None and bool(found)
+        unscale = 1.0 if scale is None else 1.0 / float(scale)
+        factor = n * unscale
+        grads = [] if skipped else [(lookup, grad.mul(factor), rate) for lookup, grad, rate in taken]
+        if served is not None:
+            dense = [] if skipped else served.gradients(factor, n, bool(grads))
+            job.commit(n if grads or dense else 0, grads, dense, served.rate() if dense else None)
+            served.refresh(job)
+            return loss
+        job.commit(n if grads else 0, grads)
+        if not skipped:
+            if scale is not None and not scales:
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        if p.grad is not None:
+                            p.grad.mul_(unscale)
+            inner()
+        return loss
+
+    return commit

@@ -1,0 +1,82 @@
+"""Tables as modules and optimizers see them, and what the lookups of a step add up to."""
+import torch
+
+from regattarec import errors
+from regattarec import job as _job
+from regattarec.rules import Init, Rule
+
+_ONE = torch.zeros(1)
+
+
+class Table:
+    """A table as modules and optimizers see it: what its lookups of the present step were, and their gradients.
+
+    Between backward and step the gradients of the step's rows are in `rows.grad`, where gradient scalers and clipping
+    look for them. The shape of `rows` changes from step to step; it takes no memory of its own.
+    """
+
+    def __init__(self, name, dim, rule, init, index):
+        self.name, self.dim, self.rule, self.init, self.index = name, dim, rule, init, index
+        self.rows = torch.nn.Parameter(torch.empty(0, dim))
+        self._lookups = []  # whose gradients are in rows.grad, in this order
+
+    def add(self, lookup, grad):
+        if self.rows.grad is None:
+            self._lookups = []
+        else:
+            grad = torch.cat([self.rows.grad, grad])
+        self._lookups.append(lookup)
+        self.rows.grad = None
+        self.rows.data = _ONE.expand(grad.shape)
+        self.rows.grad = grad
+
+    def take(self):
+        """(lookup, gradients) of the step, and none from then on."""
+        grad, lookups = self.rows.grad, self._lookups
+        self.rows.grad, self._lookups = None, []
+        if grad is None:
+            return []
+        parts = torch.split(grad, [lookup.keys for lookup in lookups])
+        return list(zip(lookups, parts))
+
+
+class Step:
+    """What the lookups of the present step add up to."""
+
+    def __init__(self):
+        self.samples = 0
+        self.given = None  # by step(n=)
+        self.fresh = True  # whether the next lookup begins another batch
+
+    def count(self, samples):
+        if self.fresh:
+            self.samples += samples
+            self.fresh = False
+
+    def take(self):
+        n = self.samples if self.given is None else self.given
+        self.__init__()
+        return max(n, 1)
+
+
+_tables = {}
+current = Step()
+
+
+def declare(name, dim, rule, init, seed):
+    """The table of that name, which may have been declared alike before."""
+    if not isinstance(rule, Rule):
+        raise errors.InvalidArgumentError(f"rule: {rule!r} is none; for instance regattarec.torch.Adagrad(lr=0.05)")
+    if not isinstance(init, Init):
+        raise errors.InvalidArgumentError(f"init: {init!r} is none; for instance regattarec.torch.Uniform(0.01)")
+    if not isinstance(dim, int) or dim < 1:
+        raise errors.InvalidArgumentError(f"embedding_dim: {dim!r} is not a whole number above 0")
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.encode()) <= 256 or name == "dense":
+        raise errors.InvalidArgumentError(
+            f"table: {name!r} is no name for a table: at most 256 bytes of printable text, and not 'dense', under "
+            "which saves have the other parameters")
+    index = _job.current().declare(
+        {"name": name, "dim": dim, "rule": rule.config(), "init": init.config(), "seed": seed})
+    if name not in _tables:
+        _tables[name] = Table(name, dim, rule, init, index)
+    return _tables[name]
