@@ -1,7 +1,11 @@
 #include "checkpoint/local_model.h"
 
+#include "checkpoint/new_rows.h"
+
 namespace regatta::checkpoint {
 namespace {
+
+constexpr size_t kFillBytes = 1 << 20;
 
 class TableRows final : public RowSource {
  public:
@@ -59,6 +63,13 @@ absl::Status LocalModel::FillDense(std::span<const float> values) {
   const std::vector<std::vector<float>> states(static_cast<size_t>(tables_.dense->state_count()),
                                                std::vector<float>(size));
   return tables_.dense->Load(values, states, 0);
+}
+
+absl::Status LocalModel::FillRows(size_t table, std::span<const base::Key> keys, std::span<const float> weights) {
+  table::SparseTable& to = *tables_.sparse[table];
+  ASSIGN_OR_RETURN(const NewRows rows, NewRows::Make(to.config(), keys, weights));
+  return rows.ForEachBlock(kFillBytes, [&](uint32_t shard, std::span<const base::Key> block,
+                                           std::span<const float> values) { return to.Load(shard, block, values); });
 }
 
 }  // namespace regatta::checkpoint

@@ -32,6 +32,7 @@ class LocalModel final : public ModelStore {
   absl::StatusOr<SaveContents> Contents() override;
   absl::Status LoadFrom(const CheckpointReader& reader, LoadKind kind) override;
   absl::Status FillDense(std::span<const float> values) override;
+  absl::Status FillRows(size_t table, std::span<const base::Key> keys, std::span<const float> weights) override;
 
  private:
   const ModelTables tables_;

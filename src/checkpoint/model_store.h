@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "base/key.h"
 #include "base/status.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/save_contents.h"
@@ -19,6 +20,9 @@ class ModelStore {
   virtual absl::Status LoadFrom(const CheckpointReader& reader, LoadKind kind) = 0;
   // Replaces the dense parameters, all of them; their rule's state begins anew.
   virtual absl::Status FillDense(std::span<const float> values) = 0;
+  // Puts rows with these weights (as many floats a key as a pull gives) and a new row's state into a sparse table; rows
+  // of other keys stay.
+  virtual absl::Status FillRows(size_t table, std::span<const base::Key> keys, std::span<const float> weights) = 0;
 };
 
 // For FillDense: INVALID_ARGUMENT unless there are as many values as the model has dense elements.

@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "absl/strings/str_join.h"
 #include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/new_rows.h"
 #include "checkpoint/npz.h"
 #include "checkpoint/npz_model.h"
-#include "table/rule/rule.h"
 
 namespace regatta::checkpoint {
 namespace {
@@ -64,12 +63,11 @@ class ImportedRows final : public RowSource {
   const table::SparseTableConfig& config() const override { return like_.config; }
   int row_width() const override { return like_.row_width; }
   int pull_width() const override { return like_.pull_width; }
-  uint64_t ShardRows(uint32_t shard) const override { return begin_[shard + 1] - begin_[shard]; }
+  uint64_t ShardRows(uint32_t shard) const override { return order_.Shard(shard).size(); }
   absl::Status ForEachRow(uint32_t shard, const table::SparseTable::RowFn& fn) const override {
     const size_t weights = static_cast<size_t>(like_.pull_width), width = static_cast<size_t>(like_.row_width);
     std::vector<float> row(width);
-    for (uint64_t i = begin_[shard]; i < begin_[shard + 1]; ++i) {
-      const size_t at = order_[i];
+    for (const uint64_t at : order_.Shard(shard)) {
       std::copy_n(&weights_[at * weights], weights, row.begin());
       if (state_.empty()) {
         std::copy(new_state_.begin(), new_state_.end(), row.begin() + static_cast<ptrdiff_t>(weights));
@@ -84,13 +82,11 @@ class ImportedRows final : public RowSource {
  private:
   explicit ImportedRows(const SavedSparse& like) : like_(like) {}
   absl::Status ReadState(const NpzReader& npz, std::vector<std::string>& notes);
-  absl::Status GroupByShard();
 
   const SavedSparse& like_;
   std::vector<base::Key> keys_;
   std::vector<float> weights_, state_, new_state_;
-  std::vector<uint64_t> order_;  // indices of keys by (shard, key)
-  std::vector<uint64_t> begin_;  // of each shard in order_
+  ShardOrder order_;
 };
 
 absl::StatusOr<std::unique_ptr<ImportedRows>> ImportedRows::Read(const NpzReader& npz, const SavedSparse& like,
@@ -101,7 +97,9 @@ absl::StatusOr<std::unique_ptr<ImportedRows>> ImportedRows::Read(const NpzReader
   ASSIGN_OR_RETURN(rows->weights_,
                    ReadFloats(npz, name + ".w", {rows->keys_.size(), static_cast<uint64_t>(like.pull_width)}));
   RETURN_IF_ERROR(rows->ReadState(npz, notes));
-  RETURN_IF_ERROR(rows->GroupByShard());
+  auto order = ShardOrder::Of(rows->keys_);
+  if (!order.ok()) return base::Annotate(order.status(), absl::StrCat("array ", name, ".keys"));
+  rows->order_ = *std::move(order);
   return rows;
 }
 
@@ -113,31 +111,11 @@ absl::Status ImportedRows::ReadState(const NpzReader& npz, std::vector<std::stri
     ASSIGN_OR_RETURN(state_, ReadFloats(npz, name, {keys_.size(), size}));
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const auto rule, table::MakeSparseRule(like_.config.rule));
-  if (like_.config.accessor != "plain" || rule->StateSize(like_.config.dim) != static_cast<int>(size))
-    return absl::InvalidArgumentError(absl::StrCat("there is no array ", name, ", and rows of accessor ",
-                                                   like_.config.accessor, " cannot be made without it"));
-  new_state_.resize(size);
-  rule->InitState(like_.config.dim, new_state_.data());
+  auto state = NewRowState(like_.config);
+  if (!state.ok()) return base::Annotate(state.status(), absl::StrCat("there is no array ", name));
+  new_state_ = *std::move(state);
   notes.push_back(absl::StrCat("there is no array ", name, ": every row gets the state of a new row (",
                                like_.config.rule.name, ")"));
-  return absl::OkStatus();
-}
-
-absl::Status ImportedRows::GroupByShard() {
-  order_.resize(keys_.size());
-  std::iota(order_.begin(), order_.end(), 0);
-  std::sort(order_.begin(), order_.end(), [&](uint64_t a, uint64_t b) {
-    return std::make_pair(base::ShardOf(keys_[a]), keys_[a]) < std::make_pair(base::ShardOf(keys_[b]), keys_[b]);
-  });
-  begin_.assign(base::kVirtualShards + 1, 0);
-  for (size_t i = 0; i < order_.size(); ++i) {
-    if (i > 0 && keys_[order_[i]] == keys_[order_[i - 1]])
-      return absl::InvalidArgumentError(
-          absl::StrCat("array ", like_.config.name, ".keys holds key ", keys_[order_[i]], " twice"));
-    ++begin_[base::ShardOf(keys_[order_[i]]) + 1];
-  }
-  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
   return absl::OkStatus();
 }
 

@@ -102,7 +102,7 @@ save('signed', **{'wide.keys': np.arange(25)})
       {"dtype", "array embedding.w has dtype <f8; want <f4"},
       {"dense_shape", "array dense.fc.weight has shape [3,7]; want [7,3]"},
       {"fortran", "array embedding.w: the array is in Fortran order"},
-      {"twice", "array wide.keys holds key 7 twice"},
+      {"twice", "array wide.keys: key 7 comes twice"},
       {"negative", "array wide.keys holds -1; keys are not negative"},
   };
   std::vector<std::string> notes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "checkpoint/new_rows.h"
 #include "checkpoint/schema_difference.h"
 #include "table/accessor/accessor_factory.h"
 #include "table/dense_table.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr uint64_t kRowsARequest = 100'000;
 constexpr int kLoadsInFlight = 8;
+constexpr size_t kFillBytes = 1 << 20;
 
 // The lane of a virtual shard: server and index.
 std::pair<int, int> LaneOf(const wire::LaneMap& map, int64_t shard) {
@@ -207,41 +209,67 @@ absl::Status RemoteModel::LoadFrom(const checkpoint::CheckpointReader& reader, c
   return LoadDense(reader);
 }
 
+// Sends rows of one table, some requests ahead of the servers.
+class RemoteModel::RowSender {
+ public:
+  RowSender(GrpcClient& client, size_t table) : client_(client), table_(table) {}
+
+  absl::Status Send(uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows) {
+    const auto [server, lane] = LaneOf(client_.lanes(), shard);
+    ps::FrameHeader header;
+    header.set_verb(ps::LOAD_ROWS);
+    header.set_shard(shard);
+    ps::Section* section = header.add_sections();
+    section->set_table(static_cast<uint32_t>(table_));
+    section->set_keys(static_cast<uint32_t>(keys.size()));
+    section->set_width(static_cast<uint32_t>(rows.size() / keys.size()));
+    call_.Expect(1);
+    client_.lane(server, lane)
+        .Send(
+            header, keys.size_bytes() + rows.size_bytes(),
+            [&](wire::FrameWriter& writer) {
+              writer.Append(keys.data(), keys.size_bytes());
+              writer.Append(rows.data(), rows.size_bytes());
+            },
+            nullptr, call_);
+    if (++in_flight_ < kLoadsInFlight) return absl::OkStatus();
+    return Wait();
+  }
+  absl::Status Wait() {
+    in_flight_ = 0;
+    return call_.Wait();
+  }
+
+ private:
+  GrpcClient& client_;
+  const size_t table_;
+  Call call_;
+  int in_flight_ = 0;
+};
+
 absl::Status RemoteModel::LoadRows(const checkpoint::CheckpointReader& reader) {
   for (size_t t = 0; t < client_.tables().sparse.size(); ++t) {
     const auto& saved = reader.manifest().sparse;
     const auto* found = reader.manifest().FindSparse(client_.tables().sparse[t].name);
     if (found == nullptr) continue;
-    const auto width = static_cast<size_t>(found->row_width);
-    Call call;
-    int in_flight = 0;
-    RETURN_IF_ERROR(reader.ForEachBlock(
-        static_cast<size_t>(found - saved.data()),
-        [&](uint32_t shard, std::span<const base::Key> keys, std::span<const float> rows) -> absl::Status {
-          const auto [server, lane] = LaneOf(client_.lanes(), shard);
-          ps::FrameHeader header;
-          header.set_verb(ps::LOAD_ROWS);
-          header.set_shard(shard);
-          ps::Section* section = header.add_sections();
-          section->set_table(static_cast<uint32_t>(t));
-          section->set_keys(static_cast<uint32_t>(keys.size()));
-          section->set_width(static_cast<uint32_t>(width));
-          call.Expect(1);
-          client_.lane(server, lane)
-              .Send(
-                  header, keys.size_bytes() + rows.size_bytes(),
-                  [&](wire::FrameWriter& writer) {
-                    writer.Append(keys.data(), keys.size_bytes());
-                    writer.Append(rows.data(), rows.size_bytes());
-                  },
-                  nullptr, call);
-          if (++in_flight < kLoadsInFlight) return absl::OkStatus();
-          in_flight = 0;
-          return call.Wait();
-        }));
-    RETURN_IF_ERROR(call.Wait());
+    RowSender sender(client_, t);
+    RETURN_IF_ERROR(reader.ForEachBlock(static_cast<size_t>(found - saved.data()),
+                                        [&](uint32_t shard, std::span<const base::Key> keys,
+                                            std::span<const float> rows) { return sender.Send(shard, keys, rows); }));
+    RETURN_IF_ERROR(sender.Wait());
   }
   return absl::OkStatus();
+}
+
+absl::Status RemoteModel::FillRows(size_t table, std::span<const base::Key> keys, std::span<const float> weights) {
+  if (snapshot_ != 0) return absl::FailedPreconditionError("a snapshot of the servers' tables cannot be filled");
+  ASSIGN_OR_RETURN(const checkpoint::NewRows rows,
+                   checkpoint::NewRows::Make(client_.tables().sparse[table], keys, weights));
+  RowSender sender(client_, table);
+  RETURN_IF_ERROR(
+      rows.ForEachBlock(kFillBytes, [&](uint32_t shard, std::span<const base::Key> block,
+                                        std::span<const float> values) { return sender.Send(shard, block, values); }));
+  return sender.Wait();
 }
 
 absl::Status RemoteModel::LoadDense(const checkpoint::CheckpointReader& reader) {

@@ -20,12 +20,14 @@ class RemoteModel final : public checkpoint::ModelStore {
   absl::StatusOr<checkpoint::SaveContents> Contents() override;
   absl::Status LoadFrom(const checkpoint::CheckpointReader& reader, checkpoint::LoadKind kind) override;
   absl::Status FillDense(std::span<const float> values) override;
+  absl::Status FillRows(size_t table, std::span<const base::Key> keys, std::span<const float> weights) override;
 
   // Rows of all servers, by table.
   absl::StatusOr<std::vector<uint64_t>> CountRows();
 
  private:
   class Rows;
+  class RowSender;
   absl::Status CheckFits(const checkpoint::CheckpointReader& reader, checkpoint::LoadKind kind) const;
   absl::StatusOr<std::vector<std::vector<uint64_t>>> ShardRows();
   absl::StatusOr<int> StateCount() const;
