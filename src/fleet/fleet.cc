@@ -228,20 +228,28 @@ absl::Status Fleet::LoadModel(const std::string& dir) {
   return absl::OkStatus();
 }
 
-absl::Status Fleet::FillDense(std::span<const float> values) {
-  RETURN_IF_ERROR(CheckReady("FillDense"));
-  if (communicating_) return absl::FailedPreconditionError("FillDense comes before training begins");
+absl::Status Fleet::Fill(const char* verb, const std::function<absl::Status()>& fill) {
+  RETURN_IF_ERROR(CheckReady(verb));
+  if (communicating_) return absl::FailedPreconditionError(absl::StrCat(verb, " comes before training begins"));
   RETURN_IF_ERROR(run::AllOk(team(), run::rounds::LoadBegins(epochs_done_, uses_.load), absl::OkStatus()));
   const auto loaded = run::rounds::Loaded(epochs_done_, uses_.load);
   const bool mine = is_first_worker() && !team().Completed(loaded);
-  const auto fill = [&]() -> absl::StatusOr<run::LoadedMessage> {
-    RETURN_IF_ERROR(model().FillDense(values));
+  const auto outcome = [&]() -> absl::StatusOr<run::LoadedMessage> {
+    if (mine) RETURN_IF_ERROR(fill());
     return run::LoadedMessage();
   };
-  const auto filled = run::Broadcast(team(), loaded, mine ? fill() : run::LoadedMessage());
-  if (!filled.ok()) return base::Annotate(filled.status(), "FillDense");
+  const auto filled = run::Broadcast(team(), loaded, outcome());
+  if (!filled.ok()) return base::Annotate(filled.status(), verb);
   ++uses_.load;
   return absl::OkStatus();
+}
+
+absl::Status Fleet::FillDense(std::span<const float> values) {
+  return Fill("FillDense", [&] { return model().FillDense(values); });
+}
+
+absl::Status Fleet::FillRows(int table, std::span<const base::Key> keys, std::span<const float> weights) {
+  return Fill("FillRows", [&] { return model().FillRows(static_cast<size_t>(table), keys, weights); });
 }
 
 absl::Status Fleet::ReadDense(std::span<float> out) {

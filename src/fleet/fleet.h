@@ -28,6 +28,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -140,6 +141,9 @@ class Fleet {
   // rule's state begins anew. For loops that own their parameters. A process that replaces a killed one changes
   // nothing.
   absl::Status FillDense(std::span<const float> values);
+  // The same for rows of a sparse table: the first worker's keys get these weights, as many floats each as a pull
+  // gives, and a new row's state; other rows stay.
+  absl::Status FillRows(int table, std::span<const base::Key> keys, std::span<const float> weights);
   // The dense parameters as they are now, wherever they are.
   absl::Status ReadDense(std::span<float> out);
   // UNIMPLEMENTED: rows do not carry the statistics by which Paddle's ctr accessor drops them.
@@ -170,6 +174,7 @@ class Fleet {
   absl::Status CheckServer(const char* verb) const;
   absl::Status CheckWorker(const char* verb) const;
   absl::Status CheckReady(const char* verb) const;
+  absl::Status Fill(const char* verb, const std::function<absl::Status()>& fill);
   template <typename Number>
   absl::Status AllReduce(std::span<Number> numbers, Reduce how);
 

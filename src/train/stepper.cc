@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/elapsed.h"
 #include "base/gradient.h"
 #include "base/grouped_keys.h"
@@ -124,7 +125,8 @@ absl::StatusOr<base::TableGrads> Stepper::AddUp(std::span<const base::TableGrads
   sum.keys.assign(view.keys.begin(), view.keys.end());
   sum.shard_begin.assign(view.shard_begin.begin(), view.shard_begin.end());
   sum.grads.assign(sum.keys.size() * static_cast<size_t>(width), 0.0f);
-  std::map<base::Key, size_t> row_of;
+  absl::flat_hash_map<base::Key, size_t> row_of;
+  row_of.reserve(sum.keys.size());
   for (size_t i = 0; i < sum.keys.size(); ++i) row_of[sum.keys[i]] = i;
   for (const base::TableGrads* part : parts)
     for (size_t i = 0; i < part->keys.keys.size(); ++i) {

@@ -32,8 +32,9 @@ struct StepPlace {
 class Stepper {
  public:
   // kOne: a step pulls once, and its rows are used where the communicator has them. kSeveral: a step may pull again
-  // before its commit; rows are copied, so that those of an earlier pull stay.
-  enum class Pulls : uint8_t { kOne, kSeveral };
+  // before its commit; rows are copied, so that those of an earlier pull stay. kInTurn: a step may pull again, and the
+  // rows of an earlier pull are gone then; nothing is copied.
+  enum class Pulls : uint8_t { kOne, kSeveral, kInTurn };
 
   Stepper(comm::Communicator& communicator, int thread, Pulls pulls = Pulls::kOne, metrics::Tracer* tracer = nullptr)
       : communicator_(communicator), thread_(thread), pulls_(pulls), tracer_(tracer) {}
@@ -50,8 +51,9 @@ class Stepper {
 
   // A step that was begun and not committed is given up.
   void BeginStep(const StepPlace& place);
-  // A row for each key of every table, until the step's Commit (in inference: the next BeginStep), and the dense
-  // parameters, until then or the next Pull. FAILED_PRECONDITION for a second pull with Pulls::kOne.
+  // A row for each key of every table, until the step's Commit (in inference: the next BeginStep; with Pulls::kInTurn:
+  // the next Pull), and the dense parameters, until then or the next Pull. FAILED_PRECONDITION for a second pull with
+  // Pulls::kOne.
   absl::StatusOr<base::StepRows> Pull(std::span<const base::TableKeys> tables);
   // Gradients are sums over `samples`. A table may come several times, for instance once for each Pull; the gradients
   // of a key are added up. A table's gradients may bring the learning rate that they are applied with, in place of the
