@@ -16,7 +16,7 @@ EpochLoop::EpochLoop(const EpochLoopParts& parts, const EpochLoopOptions& option
       unvalidated_(start.unvalidated),
       returns_(parts.session.returns()),
       validation_(team_,
-                  {.trainer = parts.trainer,
+                  {.trainer = parts.validator,
                    .spec = parts.spec,
                    .dataset = parts.validation,
                    .root = parts.root,
@@ -24,7 +24,7 @@ EpochLoop::EpochLoop(const EpochLoopParts& parts, const EpochLoopOptions& option
                    .early_stop = options.early_stop,
                    .signal = [&stop = parts.stop] { return stop.signal(); }},
                   start.best),
-      saves_(parts.session, validation_, options.settings_hash, parts.root, parts.model),
+      saves_(parts.session, validation_, options.settings_hash, parts.root, parts.model, parts.add_state),
       checkpoints_(parts.session, parts.stop, saves_, options.checkpoints, options.servers) {
   if (epoch() > start.epoch) finished_ = epoch() - 1;
   if (epoch() == start.epoch && !parts.session.over()) restored_meter_ = start.meter;
@@ -74,8 +74,7 @@ absl::StatusOr<train::PassEnd> EpochLoop::RunPass() {
   checkpoints_.BeginEpoch(*meter_);
   if (std::exchange(returns_, false)) RETURN_IF_ERROR(checkpoints_.ComeBack());
   EpochPass pass(epoch(), *meter_, checkpoints_, parts_.stop, parts_.observer);
-  ASSIGN_OR_RETURN(train::PassEnd end, parts_.trainer.RunPass(parts_.dataset, base::StepKind::kTrain,
-                                                              session.position(), session.first_step(), pass));
+  ASSIGN_OR_RETURN(train::PassEnd end, parts_.train_pass(session.position(), session.first_step(), pass));
   parts_.observer.EndPass();
   return end;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,18 +42,23 @@ struct EpochLoopOptions {
   std::string resume_command = {};                // that continues a stopped run, for the line that says so
 };
 
+// Makes the steps of an epoch that `done` does not contain; `first_step` is the number of the epoch's first one.
+using TrainPass = std::function<absl::StatusOr<train::PassEnd>(const base::DataPosition& done, uint64_t first_step,
+                                                               train::PassObserver& observer)>;
+
 // All are borrowed.
 struct EpochLoopParts {
   Session& session;  // begun
   StopControl& stop;
-  train::Trainer& trainer;
-  const train::NetSpec& spec;  // of the net that it trains
-  data::Dataset& dataset;
+  TrainPass train_pass;
+  const train::NetSpec& spec;            // of the net that is trained
+  train::Trainer* validator = nullptr;   // not null where `validation` is not
   data::Dataset* validation = nullptr;   // the first worker's; null: nothing is validated
   checkpoint::SaveRoot* root = nullptr;  // the first worker's; null in the others
   checkpoint::ModelStore& model;
   train::Reporter& reporter;
   RunObserver& observer;
+  AddState add_state = nullptr;  // what saves hold besides; null = nothing
 };
 
 class EpochLoop {

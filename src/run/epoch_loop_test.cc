@@ -60,9 +60,12 @@ struct Process {
     train::Trainer trainer(nets, *tables.local, tables.options);
     EpochLoop loop({.session = session,
                     .stop = stop,
-                    .trainer = trainer,
+                    .train_pass =
+                        [&](const base::DataPosition& done, uint64_t first_step, train::PassObserver& observer) {
+                          return trainer.RunPass(data, base::StepKind::kTrain, done, first_step, observer);
+                        },
                     .spec = spec,
-                    .dataset = data,
+                    .validator = &trainer,
                     .validation = validation,
                     .root = root.get(),
                     .model = model,

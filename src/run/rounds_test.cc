@@ -63,6 +63,10 @@ TEST(Rounds, MessagesAreReadAsTheyWereWritten) {
     start.set_places("0 0 0 0 0\n");
     EXPECT_EQ(Encode(Decoded<StartMessage>(Encode(start))), Encode(start)) << epoch;
   }
+  StartMessage first;  // of a run that resumes in its first epoch: all that comes before the folder is zero or empty
+  first.set_places("");
+  first.set_folder("model/checkpoint/0-7");
+  EXPECT_EQ(Decoded<StartMessage>(Encode(first)).folder(), "model/checkpoint/0-7");
   for (uint64_t value = 0; value < 1000; ++value) {
     Count count;
     count.set_value(value);

@@ -17,7 +17,8 @@ WorkerPlace RunSaves::PlaceAt(const base::DataPosition& position, const train::P
   return place;
 }
 
-checkpoint::RunState RunSaves::StateAt(const base::DataPosition& position, checkpoint::EpochState epoch_state) const {
+absl::StatusOr<checkpoint::RunState> RunSaves::StateAt(const base::DataPosition& position,
+                                                       checkpoint::EpochState epoch_state) const {
   checkpoint::RunState state;
   state.epoch = session_.epoch();
   state.epoch_state = epoch_state;
@@ -25,30 +26,31 @@ checkpoint::RunState RunSaves::StateAt(const base::DataPosition& position, check
   state.step = session_.first_step() + position.batches();
   state.settings_hash = settings_hash_;
   PutBest(validation_.best(), state);
+  if (add_ != nullptr) RETURN_IF_ERROR(add_(state));
   return state;
 }
 
 absl::Status RunSaves::SaveEpoch(const base::DataPosition& position) {
-  return base::Annotate(
-      root_->SaveEpoch(session_.epoch(), model_, StateAt(position, checkpoint::EpochState::kFinished)),
-      absl::StrCat("saving epoch ", session_.epoch()));
+  ASSIGN_OR_RETURN(const checkpoint::RunState state, StateAt(position, checkpoint::EpochState::kFinished));
+  return base::Annotate(root_->SaveEpoch(session_.epoch(), model_, state),
+                        absl::StrCat("saving epoch ", session_.epoch()));
 }
 
 absl::Status RunSaves::SaveAt(const base::DataPosition& position, const train::PassMeter& meter) {
-  checkpoint::RunState state = StateAt(position, checkpoint::EpochState::kRunning);
+  ASSIGN_OR_RETURN(checkpoint::RunState state, StateAt(position, checkpoint::EpochState::kRunning));
   state.blobs[kMeterBlob] = meter.Serialize();
   return root_->SaveCheckpoint(model_, state);
 }
 
 TeamCheckpoint::Save RunSaves::Prepare(const WorkerPlaces& places, const train::PassMeter& meter) {
-  checkpoint::RunState state =
-      StateAt({.pass = session_.epoch(), .low = AllBatches(places)}, checkpoint::EpochState::kRunning);
-  state.step = session_.first_step() + MostBatches(places);
+  auto state = StateAt({.pass = session_.epoch(), .low = AllBatches(places)}, checkpoint::EpochState::kRunning);
+  if (!state.ok()) return [failed = state.status()](checkpoint::ModelStore&) { return failed; };
+  state->step = session_.first_step() + MostBatches(places);
   WorkerPlaces kept = places;
   kept[0].meter = meter.Serialize();
-  PutPlaces(kept, state);
+  PutPlaces(kept, *state);
   return
-      [this, state = std::move(state)](checkpoint::ModelStore& model) { return root_->SaveCheckpoint(model, state); };
+      [this, state = *std::move(state)](checkpoint::ModelStore& model) { return root_->SaveCheckpoint(model, state); };
 }
 
 }  // namespace regatta::run

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "base/status.h"
 #include "base/step.h"
@@ -19,12 +21,22 @@
 
 namespace regatta::run {
 
+// Adds blobs to the state of a save: what the program that trains wants to find again. Called by the first worker,
+// while no step is in flight.
+using AddState = std::function<absl::Status(checkpoint::RunState& state)>;
+
 class RunSaves {
  public:
-  // `root` is null but in the first worker. `settings_hash` says of this worker's data which batch is batch k.
+  // `root` is null but in the first worker. `settings_hash` says of this worker's data which batch is batch k. `add`
+  // may be null.
   RunSaves(const Session& session, const Validation& validation, uint64_t settings_hash, checkpoint::SaveRoot* root,
-           checkpoint::ModelStore& model)
-      : session_(session), validation_(validation), settings_hash_(settings_hash), root_(root), model_(model) {}
+           checkpoint::ModelStore& model, AddState add)
+      : session_(session),
+        validation_(validation),
+        settings_hash_(settings_hash),
+        root_(root),
+        model_(model),
+        add_(std::move(add)) {}
 
   bool writes() const { return root_ != nullptr; }
 
@@ -41,7 +53,7 @@ class RunSaves {
   absl::Status SaveAt(const WorkerPlaces& places, const train::PassMeter& meter) {
     return Prepare(places, meter)(model_);
   }
-  // The same of another store, such as a snapshot, later.
+  // The same of another store, such as a snapshot, later. The state is that of now.
   TeamCheckpoint::Save Prepare(const WorkerPlaces& places, const train::PassMeter& meter);
 
   // ---- Nothing where not `writes`.
@@ -49,13 +61,15 @@ class RunSaves {
   absl::Status MarkFinished() { return writes() ? root_->MarkFinished() : absl::OkStatus(); }
 
  private:
-  checkpoint::RunState StateAt(const base::DataPosition& position, checkpoint::EpochState epoch_state) const;
+  absl::StatusOr<checkpoint::RunState> StateAt(const base::DataPosition& position,
+                                               checkpoint::EpochState epoch_state) const;
 
   const Session& session_;
   const Validation& validation_;
   const uint64_t settings_hash_;
   checkpoint::SaveRoot* const root_;
   checkpoint::ModelStore& model_;
+  const AddState add_;
 };
 
 }  // namespace regatta::run

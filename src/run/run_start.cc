@@ -54,6 +54,7 @@ absl::StatusOr<RunStart> Restore(const RunOrigin& origin, int workers, checkpoin
   const checkpoint::RunState& state = resumed->run;
   const std::string folder = root.FolderOf(resumed->name);
   RunStart start;
+  start.folder = folder;
   start.best = BestFrom(state);
   if (state.epoch_state == checkpoint::EpochState::kFinished) {
     start.epoch = state.epoch + 1;
@@ -92,6 +93,7 @@ StartMessage MessageOf(const RunStart& start) {
   if (start.unvalidated.has_value()) message.set_unvalidated(*start.unvalidated);
   PutBest(start.best, message);
   message.set_places(EncodePlaces(start.places));
+  message.set_folder(start.folder);
   return message;
 }
 
@@ -105,6 +107,7 @@ absl::StatusOr<RunStart> ShareStart(Team& team, const absl::StatusOr<RunStart>& 
   start.epoch = message->epoch();
   start.first_step = message->first_step();
   ASSIGN_OR_RETURN(start.places, DecodePlaces(message->places()));
+  start.folder = message->folder();
   start.position = found->position;
   start.meter = found->meter;
   if (team.chief()) {

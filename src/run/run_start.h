@@ -28,6 +28,7 @@ struct RunStart {
   WorkerPlaces places;          // of a job that resumes in the middle of the epoch
   base::DataPosition position;  // this worker's
   std::string meter;            // what it has counted of the epoch; "" = nothing
+  std::string folder;           // of the save that the run resumes from, on the first worker's disk; "" = none
   // The first worker's alone:
   std::optional<uint64_t> unvalidated;  // the epoch whose save the run resumes from
   std::optional<BestEpoch> best;

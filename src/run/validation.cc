@@ -22,7 +22,7 @@ absl::StatusOr<Validation::After> Validation::Validate(const Round<ValidatedMess
 
 absl::StatusOr<Validation::After> Validation::ValidateHere(uint64_t epoch) {
   MeteredPass pass(epoch, parts_.spec, [this] { return parts_.signal() != 0; });
-  const auto end = parts_.trainer.RunPass(*parts_.dataset, base::StepKind::kInfer, {.pass = epoch}, 0, pass);
+  const auto end = parts_.trainer->RunPass(*parts_.dataset, base::StepKind::kInfer, {.pass = epoch}, 0, pass);
   if (!end.ok()) return base::Annotate(end.status(), absl::StrCat("validating epoch ", epoch));
   if (!end->complete) return ValidatedMessage::STOPPED;
   const train::EpochReport report = pass.meter().Epoch("validation of epoch");

@@ -25,8 +25,8 @@
 namespace regatta::run {
 
 struct ValidationParts {
-  train::Trainer& trainer;
-  const train::NetSpec& spec;            // of the net that it trains
+  train::Trainer* trainer = nullptr;     // not null if `dataset` is not
+  const train::NetSpec& spec;            // of the net that it runs
   data::Dataset* dataset = nullptr;      // null: nothing is validated; always so but in the first worker
   checkpoint::SaveRoot* root = nullptr;  // where the best epoch is marked; not null if `dataset` is not
   train::Reporter& reporter;

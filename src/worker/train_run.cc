@@ -114,9 +114,9 @@ absl::Status TrainRun::Start() {
                                                              .tracer = job_.tracer.get()});
   const run::EpochLoopParts parts{.session = session_,
                                   .stop = stop_,
-                                  .trainer = *trainer_,
+                                  .train_pass = MakePass(),
                                   .spec = job_.model->spec(),
-                                  .dataset = *data_.dataset,
+                                  .validator = trainer_.get(),
                                   .validation = validation_.dataset.get(),
                                   .root = root_.get(),
                                   .model = job_.store(),
@@ -125,6 +125,12 @@ absl::Status TrainRun::Start() {
   loop_ = std::make_unique<run::EpochLoop>(parts, LoopOptions(*communicator), start);
   if (!job_.alone()) stop_.TellTeam();
   return absl::OkStatus();
+}
+
+run::TrainPass TrainRun::MakePass() {
+  return [this](const base::DataPosition& done, uint64_t first_step, train::PassObserver& observer) {
+    return trainer_->RunPass(*data_.dataset, base::StepKind::kTrain, done, first_step, observer);
+  };
 }
 
 void TrainRun::BeginPass(uint64_t epoch) {

@@ -42,6 +42,7 @@ class TrainRun : private run::RunObserver {
   run::RunOrigin Origin() const;
   run::StopLimits Limits() const;
   run::EpochLoopOptions LoopOptions(const comm::Communicator& communicator) const;
+  run::TrainPass MakePass();
   void ReportProfile(const train::EpochReport& report);
   train::IntervalReport Complete(train::IntervalReport report) const;
 
