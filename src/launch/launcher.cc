@@ -59,6 +59,20 @@ absl::StatusOr<std::vector<PortLease>> TakePorts(const LaunchArgs& args) {
 // Where servers that may be started again log, unless told otherwise: nobody else's.
 std::string OwnDataDir(const LaunchArgs& args) { return absl::StrCat(args.log_dir, "/data"); }
 
+// Servers that begin anew must not go on with what the job before has logged. What the user named is kept aside.
+absl::Status ClearDataDirs(const LaunchArgs& args, const JobPlan& plan, int times) {
+  for (const PlannedProcess& process : plan.processes) {
+    if (process.role != cluster::Role::kServer) continue;
+    const std::string folder = absl::StrCat(args.data_dir, "/server.", process.index);
+    std::error_code error;
+    if (!std::filesystem::exists(folder, error)) continue;
+    RETURN_IF_ERROR(args.data_dir == OwnDataDir(args)
+                        ? base::RemoveTree(folder)
+                        : base::RenameDurably(folder, absl::StrCat(folder, ".before_restart.", times)));
+  }
+  return absl::OkStatus();
+}
+
 int RunJob(Flavour flavour, const LaunchArgs& args, std::vector<std::string> command, JobPlan plan,
            std::vector<PortLease> leases) {
   if (const absl::Status made = base::MakeFolders(args.log_dir); !made.ok()) return Fail(flavour, made, kFailed);
@@ -79,6 +93,7 @@ int RunJob(Flavour flavour, const LaunchArgs& args, std::vector<std::string> com
   options.max_restarts = args.max_restarts;
   options.restarts_workers = args.workers_return();
   options.worker_loss = args.worker_loss;
+  options.clear_for_new_job = [args, plan](int times) { return ClearDataDirs(args, plan, times); };
   options.grace = std::chrono::milliseconds(static_cast<int64_t>(args.grace * 1000));
   return Supervisor(std::move(options), std::move(plan), std::move(leases)).Run();
 }

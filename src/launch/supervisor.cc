@@ -55,6 +55,22 @@ int Supervisor::Run() {
   }
   guard_ = &*guard;
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // grandchildren that lose their parent are reaped here
+  RunJob(*inbox);
+  while (again_) {
+    if (const absl::Status cleared = BeginAgain(); !cleared.ok()) {
+      Report(std::string(cleared.message()));
+      exit_code_ = 1;
+      break;
+    }
+    RunJob(*inbox);
+  }
+  stream_.Drain();
+  if (const int left = mark_.End(std::min(options_.grace, kLeftoverTimeout)); left > 0)
+    Report(absl::StrCat("ended ", Count(left, "process"), " that the job had left behind"));
+  return exit_code_;
+}
+
+void Supervisor::RunJob(SignalInbox& inbox) {
   const absl::Status started = StartAll();
   if (started.ok()) {
     ShowStart();
@@ -62,11 +78,28 @@ int Supervisor::Run() {
     Report(std::string(started.message()));
     Stop(1);
   }
-  Watch(*inbox);
+  Watch(inbox);
+}
+
+// Only after a kill, so that what fails by itself does not fail for ever.
+bool Supervisor::AsksToBeginAgain(const Child& child, int status) const {
+  return child.planned.role == Role::kWorker && ExitCodeOf(status) == kBeginAgain && !told_to_stop_ &&
+         options_.restarts_workers && workers_here_ == WorkersHere::kAll && restarts_ > restarts_before_;
+}
+
+absl::Status Supervisor::BeginAgain() {
   stream_.Drain();
-  if (const int left = mark_.End(std::min(options_.grace, kLeftoverTimeout)); left > 0)
-    Report(absl::StrCat("ended ", Count(left, "process"), " that the job had left behind"));
-  return exit_code_;
+  if (options_.clear_for_new_job != nullptr) RETURN_IF_ERROR(options_.clear_for_new_job(jobs_));
+  again_ = false;
+  restarts_before_ = restarts_;
+  ++jobs_;
+  exit_code_ = 0;
+  served_.reset();
+  stage_ = Stage::kRunning;
+  deadline_ = Clock::time_point::max();
+  for (Child& child : children_) child.again = child.needless = false;
+  Report("the job begins again, from its last save");
+  return absl::OkStatus();
 }
 
 absl::Status Supervisor::StartAll() {
@@ -129,6 +162,7 @@ std::vector<std::string> Supervisor::EnvironmentFor(const PlannedProcess& planne
   for (const auto& variable : planned.environment)
     environment.push_back(absl::StrCat(variable.first, "=", variable.second));
   environment.push_back(mark_.Variable(std::getenv(JobMark::kName)));
+  if (jobs_ > 1) environment.push_back(absl::StrCat("REGATTA_JOB_RESTARTS=", jobs_ - 1));
   return environment;
 }
 
@@ -186,6 +220,13 @@ void Supervisor::Reap() {
 void Supervisor::OnExit(Child& child, int status) {
   const bool expected = stage_ != Stage::kRunning && stage_ != Stage::kServersFinish;
   const bool worker = child.planned.role == Role::kWorker;
+  if (AsksToBeginAgain(child, status)) {
+    if (!again_)
+      Report(absl::StrCat(child.planned.Name(), " asks that the job begins again; ending ", NamesOfRunning()));
+    again_ = true;
+    if (!expected) Stop(1);
+    return;
+  }
   if (!worker && ExitCodeOf(status) == 0 && !served_.has_value()) served_ = Clock::now();
   if (child.needless) return;
   if (worker && served_.has_value() && options_.restarts_workers && WIFSIGNALED(status) && !expected) {
@@ -211,12 +252,16 @@ void Supervisor::OnExit(Child& child, int status) {
 void Supervisor::OnSignal(int number) {
   const bool again = stage_ != Stage::kRunning && stage_ != Stage::kServersFinish;
   if (again) {
+    told_to_stop_ = true;
+    again_ = false;
     Report(absl::StrCat("killing ", NamesOfRunning()));
     Enter(Stage::kKilling);
     return;
   }
   Report(absl::StrCat("stopping ", NamesOfRunning(), "; they have ", Seconds(options_.grace),
                       " to save and end. Once more to kill them at once"));
+  told_to_stop_ = true;
+  again_ = false;
   Stop(128 + number);
 }
 

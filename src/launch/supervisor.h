@@ -4,6 +4,7 @@
 //   a worker is killed        when the job is done, which a server's good end tells: it is not missed
 //   a worker is killed        where the configuration lets the job shrink, the others go on without it; not worker 0
 //   one fails                 it is named with the last lines of its log, the others are ended
+//   a worker asks for it      after one was killed: all are ended, and the whole job begins again (kBeginAgain)
 //   Ctrl+C, SIGTERM, SIGHUP   all are ended; a second signal kills them at once
 // Ending means SIGTERM to the workers' groups, and when those are gone (they may be saving what the servers hold) to
 // the servers'; a process that is still there after the grace time is killed. Nothing of the job is left when Run
@@ -13,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +30,9 @@
 
 namespace regatta::launch {
 
+// The exit code of a worker whose job cannot go on after a kill, and can begin again from its last save (EX_TEMPFAIL).
+inline constexpr int kBeginAgain = 75;
+
 struct SupervisorOptions {
   std::string program;               // in front of messages: "regatta launch"
   std::vector<std::string> command;  // argv of every process
@@ -35,6 +40,8 @@ struct SupervisorOptions {
   int max_restarts = 0;           // of processes that were killed, all together
   bool restarts_workers = false;  // not of servers only
   WorkerLoss worker_loss;
+  // Makes way for a job that begins again: what servers have logged is of the one before. `times`: that one included.
+  std::function<absl::Status(int times)> clear_for_new_job = nullptr;
 };
 
 class Supervisor {
@@ -66,6 +73,7 @@ class Supervisor {
     kGivenUp,         // a process does not even die of SIGKILL
   };
 
+  void RunJob(SignalInbox& inbox);
   absl::Status StartAll();
   absl::Status Start(Child& child);
   // Whether a child that ended so is running again.
@@ -83,6 +91,9 @@ class Supervisor {
   void OnSignal(int number);
   // Ends workers that were started again for a job that is done: they wait for servers that have ended.
   void EndNeedless();
+  // Whether a worker that ended so has asked that the job begins again, and it may.
+  bool AsksToBeginAgain(const Child& child, int status) const;
+  absl::Status BeginAgain();
   // Moves to the next stage where its time or its condition has come.
   void Advance();
   void Enter(Stage stage);
@@ -109,6 +120,10 @@ class Supervisor {
   Clock::time_point deadline_ = Clock::time_point::max();
   int exit_code_ = 0;
   int restarts_ = 0;
+  int restarts_before_ = 0;  // of the job that runs: when it began
+  int jobs_ = 1;             // that were begun
+  bool again_ = false;       // the job is to begin again
+  bool told_to_stop_ = false;
   std::optional<Clock::time_point> served_;  // when a server ended well: all workers were done
 };
 
