@@ -38,36 +38,39 @@ class Model(torch.nn.Module):
         return self.mlp(self.embedding(ids).flatten(1)).squeeze(1)
 
 
-def auc(labels, scores):
-    """The share of (click, no click) pairs that are in the right order."""
-    order = labels[scores.argsort()]
-    clicks = order.sum()
-    ranks = torch.arange(1, len(order) + 1, dtype=torch.float64)
-    return float(((ranks * order).sum() - clicks * (clicks + 1) / 2) / (clicks * (len(order) - clicks)))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--save", default="quickstart_model")
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--batches", type=int, default=500, help="of an epoch, at each worker")
+    parser.add_argument("--save", default="quickstart_model", help="the folder of the saves")
+    parser.add_argument("--mode", default="async", help="sync, async, half_async or geo")
     options = parser.parse_args()
     torch.manual_seed(0)
+    rt.init(mode=options.mode)
     model = Model()
     optimizer = rt.wrap(torch.optim.Adam(model.mlp.parameters(), lr=1e-3), model)
-    clicks = Clicks(seed=int(os.environ.get("PADDLE_TRAINER_ID", 0)))
-    for step in range(1, options.steps + 1):
-        ids, label = clicks.batch(BATCH)
-        loss = F.binary_cross_entropy_with_logits(model(ids), label)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if step % 500 == 0:
-            print(f"step {step}: loss {loss.item():.4f}", flush=True)
-    model.eval()
-    ids, label = Clicks(seed=1000).batch(20_000)
-    with torch.no_grad():
-        print(f"test auc: {auc(label, model(ids)):.4f}")
-    rt.save(options.save)
+    worker = int(os.environ.get("PADDLE_TRAINER_ID", 0))
+
+    def clicks(epoch):
+        """Other batches in every epoch and at every worker, the same ones each time."""
+        source = Clicks(seed=1000 * epoch + worker)
+        return (source.batch(BATCH) for _ in range(options.batches))
+
+    with rt.session(save=options.save, checkpoint_minutes=5) as session:
+        for epoch in session.epochs(options.epochs):
+            for ids, label in session.batches(clicks):
+                logits = model(ids)
+                loss = F.binary_cross_entropy_with_logits(logits, label)
+                session.observe(loss, predictions=torch.sigmoid(logits), labels=label)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            model.eval()
+            ids, label = Clicks(seed=999).batch(20_000)
+            with torch.no_grad():
+                loss = F.binary_cross_entropy_with_logits(model(ids), label)
+            model.train()
+            print(f"test loss after epoch {epoch}: {loss.item():.4f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/key.h"
+
 namespace regatta::binding {
 
 template <typename T>
@@ -18,6 +20,11 @@ using Matrix = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanob
 template <typename Array>
 auto SpanOf(const Array& array) {
   return std::span(array.data(), array.size());
+}
+
+// A negative id's bit pattern is its key.
+inline std::span<const base::Key> KeysOf(const Vector<const int64_t>& ids) {
+  return {reinterpret_cast<const base::Key*>(ids.data()), ids.size()};
 }
 
 }  // namespace regatta::binding

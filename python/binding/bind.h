@@ -8,6 +8,7 @@ namespace regatta::binding {
 void BindData(nanobind::module_& m);
 void BindFleet(nanobind::module_& m);
 void BindLookup(nanobind::module_& m);
+void BindRun(nanobind::module_& m);
 void BindTrain(nanobind::module_& m);
 
 }  // namespace regatta::binding

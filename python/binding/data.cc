@@ -13,10 +13,12 @@
 
 #include "binding/bind.h"
 #include "binding/status.h"
+#include "binding/wait.h"
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "data/dataset_factory.h"
 #include "data/file_list.h"
+#include "data/generator.h"
 
 namespace regatta::binding {
 namespace {
@@ -52,11 +54,19 @@ nb::object Optional(nb::handle self, std::vector<float>& values, const OwnedBatc
   return nb::cast(ViewOf<float>(self, values, {Samples(b)}));
 }
 
+// Takes keyword arguments into options: take("name", option).
+auto TakerOf(const nb::kwargs& given) {
+  return [&given](const char* name, auto& out) {
+    if (!given.contains(name)) return;
+    const nb::handle value = given[name];
+    if (!nb::try_cast(value, out))
+      Raise(absl::InvalidArgumentError(absl::StrCat(name, ": ", nb::repr(value).c_str(), " cannot be")));
+  };
+}
+
 data::DatasetOptions OptionsOf(const nb::kwargs& given) {
   data::DatasetOptions options;
-  const auto take = [&](const char* name, auto& out) {
-    if (given.contains(name)) out = nb::cast<std::decay_t<decltype(out)>>(given[name]);
-  };
+  const auto take = TakerOf(given);
   take("files", options.files);
   take("format", options.format);
   take("batch_size", options.batch_size);
@@ -78,6 +88,56 @@ data::DatasetOptions OptionsOf(const nb::kwargs& given) {
   options.shuffle = shuffle ? data::Shuffle::kLocal : data::Shuffle::kNone;
   options.schema.id_space = slot_ids ? base::IdSpace::kSlot : base::IdSpace::kShared;
   return options;
+}
+
+data::GeneratorOptions GeneratorOptionsOf(const nb::kwargs& given) {
+  data::GeneratorOptions options;
+  const auto take = TakerOf(given);
+  std::string compress = "none";
+  take("out", options.out);
+  take("samples", options.samples);
+  take("test_samples", options.test_samples);
+  take("files", options.files);
+  take("test_files", options.test_files);
+  take("format", options.format);
+  take("compress", compress);
+  take("threads", options.threads);
+  take("seed", options.truth.seed);
+  take("slots", options.truth.slots);
+  take("dense", options.truth.dense);
+  take("ids", options.truth.ids);
+  take("ids_per_slot", options.truth.ids_per_slot);
+  take("zipf", options.truth.zipf);
+  take("missing", options.truth.missing);
+  take("click_rate", options.truth.click_rate);
+  take("signal", options.truth.signal);
+  take("dense_share", options.truth.dense_share);
+  take("cross_share", options.truth.cross_share);
+  if (compress == "gz") options.compression = data::Compression::kGzip;
+  if (compress == "zst") options.compression = data::Compression::kZstd;
+  return options;
+}
+
+nb::dict DictOf(const data::Ceiling& ceiling) {
+  nb::dict out;
+  out["samples"] = ceiling.samples;
+  out["clicks"] = ceiling.clicks;
+  out["auc"] = ceiling.auc;
+  out["logloss"] = ceiling.logloss;
+  return out;
+}
+
+nb::dict Generate(const nb::kwargs& given) {
+  const data::GeneratorOptions options = GeneratorOptionsOf(given);
+  data::GeneratorResult result;
+  WaitOrRaise([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(result, data::Generate(options, nullptr));
+    return absl::OkStatus();
+  });
+  nb::dict out;
+  out["train"] = DictOf(result.train);
+  out["test"] = DictOf(result.test);
+  return out;
 }
 
 using Shared = std::shared_ptr<data::Dataset>;
@@ -161,6 +221,7 @@ void BindData(nb::module_& m) {
         return std::make_unique<OwnedBatch>(dataset, std::move(next));
       },
       nb::arg("dataset"), "The next batch, or None at the end of the pass.");
+  m.def("generate", &Generate);
   m.def("expand_files", [](const std::string& pattern) { return ValueOf(data::ExpandFiles(pattern)); });
   m.def("split_files", [](const std::vector<std::string>& files, int index, int count, bool by_suffix) {
     return ValueOf(

@@ -24,10 +24,13 @@
 #include "binding/interrupt.h"
 #include "binding/status.h"
 #include "binding/steps.h"
+#include "binding/wait.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/json_tree.h"
 #include "checkpoint/save_list.h"
 #include "checkpoint/schema_json.h"
+#include "cluster/environment.h"
+#include "cluster/role_maker.h"
 #include "fleet/embedded_tables.h"
 
 namespace regatta::binding {
@@ -36,16 +39,23 @@ namespace {
 namespace nb = nanobind;
 using fleet::Fleet;
 
-template <typename Call>
-absl::Status Wait(const Call& call) {
-  const Interruptible interruptible;
-  nb::gil_scoped_release release;
-  return call();
-}
-
 absl::StatusOr<table::ModelConfig> TablesOf(const std::string& json) {
   ASSIGN_OR_RETURN(const checkpoint::JsonTree tree, checkpoint::ParseJson(json, {.bytes = 4 << 20, .depth = 32}));
   return checkpoint::ModelConfigFromJson(tree, "tables", checkpoint::UnknownFields::kRefuse);
+}
+
+// The role that the program names, with the credentials that the environment does.
+std::unique_ptr<Fleet> UserDefined(bool server, int current_id, int worker_num,
+                                   const std::vector<std::string>& server_endpoints) {
+  if (!server && worker_num == 1 && current_id == 0 && server_endpoints.empty())
+    return ValueOf(Fleet::Init(cluster::ClusterSpec{}));  // alone
+  const cluster::Access access = ValueOf(cluster::ReadAccess(cluster::ProcessEnvironment(), {}));
+  return ValueOf(Fleet::Init(cluster::UserDefinedRole{.role = server ? cluster::Role::kServer : cluster::Role::kWorker,
+                                                      .current_id = current_id,
+                                                      .worker_num = worker_num,
+                                                      .server_endpoints = server_endpoints,
+                                                      .network = access.network,
+                                                      .credentials = access.files}));
 }
 
 absl::StatusOr<base::Mode> ModeOf(const std::string& name) {
@@ -61,7 +71,7 @@ void InitWorker(Fleet& fleet, const std::string& tables, const std::string& mode
   options.geo_interval = static_cast<uint64_t>(geo_step);
   if (returns) options.on_loss = base::LossPolicy::kAwait;
   options.cancelled = &Interruptible::Interrupted;
-  RaiseIfError(Wait([&] { return fleet.InitWorker(options); }));
+  WaitOrRaise([&] { return fleet.InitWorker(options); });
 }
 
 // RunServer ends at its own Stop only: a thread looks for signals meanwhile.
@@ -89,7 +99,7 @@ void Save(Fleet& fleet, const std::string& dir, uint64_t epoch, bool finished, u
   run.epoch_state = finished ? checkpoint::EpochState::kFinished : checkpoint::EpochState::kRunning;
   run.step = step;
   for (const auto& [name, bytes] : blobs) run.blobs[name].assign(bytes.c_str(), bytes.size());
-  RaiseIfError(Wait([&] { return fleet.SavePersistables(dir, run); }));
+  WaitOrRaise([&] { return fleet.SavePersistables(dir, run); });
 }
 
 absl::StatusOr<checkpoint::RunState> RunOf(const std::string& dir) {
@@ -105,6 +115,25 @@ nb::dict ReadBlobs(const std::string& dir) {
   return blobs;
 }
 
+fleet::Reduce ReduceNamed(const std::string& name) {
+  if (name == "sum") return fleet::Reduce::kSum;
+  if (name == "min") return fleet::Reduce::kMin;
+  if (name == "max") return fleet::Reduce::kMax;
+  Raise(absl::InvalidArgumentError(absl::StrCat("reduction '", name, "': there are sum, min and max")));
+}
+
+template <typename Number>
+void AllReduce(Fleet& fleet, const Vector<Number>& numbers, const std::string& how) {
+  const fleet::Reduce reduce = ReduceNamed(how);
+  WaitOrRaise([&] { return fleet.AllReduceWorker(SpanOf(numbers), reduce); });
+}
+
+void FillRows(Fleet& fleet, int table, const Vector<const int64_t>& keys, const Matrix<const float>& weights) {
+  if (weights.shape(0) != keys.size())
+    Raise(absl::InvalidArgumentError(absl::StrCat(weights.shape(0), " vectors for ", keys.size(), " keys")));
+  WaitOrRaise([&] { return fleet.FillRows(table, KeysOf(keys), {weights.data(), weights.size()}); });
+}
+
 uint64_t Rows(Fleet& fleet) { return fleet.embedded() == nullptr ? 0 : fleet.embedded()->rows(); }
 
 }  // namespace
@@ -112,6 +141,8 @@ uint64_t Rows(Fleet& fleet) { return fleet.embedded() == nullptr ? 0 : fleet.emb
 void BindFleet(nb::module_& m) {
   nb::class_<Fleet>(m, "Fleet", "The life of a process in a job.")
       .def(nb::new_([] { return ValueOf(Fleet::Init()); }), "The role that the environment names.")
+      .def_static("user_defined", &UserDefined, nb::arg("server"), nb::arg("current_id"), nb::arg("worker_num"),
+                  nb::arg("server_endpoints"), "The role that the program names.")
       .def_prop_ro("alone", &Fleet::alone)
       .def_prop_ro("is_server", &Fleet::is_server)
       .def_prop_ro("is_worker", &Fleet::is_worker)
@@ -125,29 +156,29 @@ void BindFleet(nb::module_& m) {
       .def(
           "init_server",
           [](Fleet& fleet, const std::string& dir, const std::string& data_dir) {
-            RaiseIfError(Wait([&] { return fleet.InitServer(dir, data_dir); }));
+            WaitOrRaise([&] { return fleet.InitServer(dir, data_dir); });
           },
           nb::arg("dir") = "", nb::arg("data_dir") = "")
-      .def("run_server", [](Fleet& fleet) { RaiseIfError(Wait([&] { return Serve(fleet); })); })
+      .def("run_server", [](Fleet& fleet) { WaitOrRaise([&] { return Serve(fleet); }); })
       .def("init_worker", &InitWorker, nb::arg("tables"), nb::arg("mode"), nb::arg("geo_step"), nb::arg("returns"))
       .def("start", &Start, nb::arg("first_step"), nb::keep_alive<0, 1>())
-      .def("barrier", [](Fleet& fleet) { RaiseIfError(Wait([&] { return fleet.BarrierWorker(); })); })
+      .def("barrier", [](Fleet& fleet) { WaitOrRaise([&] { return fleet.BarrierWorker(); }); })
+      .def("all_reduce_floats", &AllReduce<double>, nb::arg("numbers"), nb::arg("how"))
+      .def("all_reduce_integers", &AllReduce<int64_t>, nb::arg("numbers"), nb::arg("how"))
       .def("save", &Save, nb::arg("dir"), nb::arg("epoch"), nb::arg("finished"), nb::arg("step"), nb::arg("blobs"))
       .def(
-          "load",
-          [](Fleet& fleet, const std::string& dir) { RaiseIfError(Wait([&] { return fleet.LoadModel(dir); })); },
+          "load", [](Fleet& fleet, const std::string& dir) { WaitOrRaise([&] { return fleet.LoadModel(dir); }); },
           nb::arg("dir"))
       .def(
           "fill_dense",
           [](Fleet& fleet, const Vector<const float>& values) {
-            RaiseIfError(Wait([&] { return fleet.FillDense(SpanOf(values)); }));
+            WaitOrRaise([&] { return fleet.FillDense(SpanOf(values)); });
           },
           nb::arg("values"))
+      .def("fill_rows", &FillRows, nb::arg("table"), nb::arg("keys"), nb::arg("weights"))
       .def(
           "read_dense",
-          [](Fleet& fleet, const Vector<float>& out) {
-            RaiseIfError(Wait([&] { return fleet.ReadDense(SpanOf(out)); }));
-          },
+          [](Fleet& fleet, const Vector<float>& out) { WaitOrRaise([&] { return fleet.ReadDense(SpanOf(out)); }); },
           nb::arg("out"))
       .def_prop_ro("loaded_epochs", [](const Fleet& fleet) { return fleet.loaded().epochs; })
       .def_prop_ro("loaded_steps", [](const Fleet& fleet) { return fleet.loaded().steps; })

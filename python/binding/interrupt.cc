@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <string_view>
+
+#include "binding/stop_signal.h"
 
 namespace regatta::binding {
 namespace {
@@ -15,19 +18,26 @@ std::atomic<bool> interrupted{false};
 struct sigaction before[std::size(kSignals)];
 bool watched[std::size(kSignals)];
 
+// The second one does not wait for the first: a call may wait for other workers, which do not know of it.
 void Note(int signal) {
-  interrupted.store(true);
+  if (interrupted.exchange(true)) {
+    struct sigaction end {};
+    end.sa_handler = SIG_DFL;
+    sigaction(signal, &end, nullptr);
+    raise(signal);
+    return;
+  }
+  constexpr std::string_view kSaid = "\nstopping; once more to leave at once\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, kSaid.data(), kSaid.size());
   for (size_t i = 0; i < std::size(kSignals); ++i)
     if (kSignals[i] == signal) before[i].sa_handler(signal);
 }
-
-bool MainThread() { return syscall(SYS_gettid) == getpid(); }
 
 }  // namespace
 
 // Only signals that Python handles are watched: the others end the process, or are ignored, as they were.
 Interruptible::Interruptible() {
-  if (!MainThread()) return;
+  if (!MainThread() || StopSignal::watching()) return;
   watching_ = true;
   if (depth++ > 0) return;
   interrupted.store(false);
@@ -49,5 +59,6 @@ Interruptible::~Interruptible() {
 }
 
 bool Interruptible::Interrupted() { return interrupted.load(); }
+bool Interruptible::MainThread() { return syscall(SYS_gettid) == getpid(); }
 
 }  // namespace regatta::binding

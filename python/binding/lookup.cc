@@ -51,11 +51,6 @@ absl::StatusOr<std::vector<uint32_t>> CheckedOffsets(std::span<const int64_t> of
   return checked;
 }
 
-// A negative id's bit pattern is its key.
-std::span<const base::Key> KeysOf(const Vector<const int64_t>& ids) {
-  return {reinterpret_cast<const base::Key*>(ids.data()), ids.size()};
-}
-
 LookupCall* NewLookup(int table, const std::string& mode, const Vector<const int64_t>& ids,
                       const Vector<const int64_t>& offsets, const std::optional<Vector<const float>>& weights) {
   const base::Pooling pooling = ValueOf(PoolingNamed(mode));

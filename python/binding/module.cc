@@ -24,5 +24,6 @@ NB_MODULE(_core, m) {
   regatta::binding::BindData(m);
   regatta::binding::BindFleet(m);
   regatta::binding::BindLookup(m);
+  regatta::binding::BindRun(m);
   regatta::binding::BindTrain(m);
 }

@@ -4,24 +4,40 @@
 
 namespace regatta::binding {
 
-Steps::Steps(comm::Communicator& communicator) : stepper_(communicator, 0, train::Stepper::Pulls::kSeveral) {}
+Steps::Steps(comm::Communicator& communicator)
+    : communicator_(communicator), stepper_(communicator, 0, train::Stepper::Pulls::kInTurn) {}
 
 absl::Status Steps::BeginPass(uint64_t pass, uint64_t first_step) {
   return stepper_.BeginPass({.learnt = {.pass = pass}, .kind = base::StepKind::kTrain, .first_step = first_step});
 }
 
+namespace {
+
+// How many of the calls are of different tables, from the first on: a request has each table once.
+size_t OfDifferentTables(std::span<const LookupCall* const> calls) {
+  for (size_t end = 0; end < calls.size(); ++end)
+    for (size_t i = 0; i < end; ++i)
+      if (calls[i]->table() == calls[end]->table()) return end;
+  return calls.size();
+}
+
+}  // namespace
+
+absl::Status Steps::Prefetch(const train::StepPlace& next, std::span<const LookupCall* const> calls) {
+  keys_.clear();
+  for (const LookupCall* call : calls.first(OfDifferentTables(calls))) keys_.push_back(call->table_keys());
+  return stepper_.Prefetch(next, keys_);
+}
+
 absl::Status Steps::Pull(std::span<const PullTarget> targets) {
-  if (targets.empty()) return PullOnce(targets);  // of the dense parameters alone
+  std::vector<const LookupCall*> calls;
+  for (const PullTarget& target : targets) calls.push_back(target.call);
   size_t begin = 0;
-  for (size_t end = begin; end <= targets.size(); ++end) {
-    const auto same = [&](const PullTarget& t) {
-      return end < targets.size() && t.call->table() == targets[end].call->table();
-    };
-    const bool again = std::any_of(targets.begin() + begin, targets.begin() + end, same);
-    if (end < targets.size() && !again) continue;
-    RETURN_IF_ERROR(PullOnce(targets.subspan(begin, end - begin)));
-    begin = end;
-  }
+  do {  // without targets it pulls the dense parameters
+    const size_t count = OfDifferentTables(std::span(calls).subspan(begin));
+    RETURN_IF_ERROR(PullOnce(targets.subspan(begin, count)));
+    begin += count;
+  } while (begin < targets.size());
   return absl::OkStatus();
 }
 

@@ -33,10 +33,15 @@ class Steps {
  public:
   // Borrows the communicator.
   explicit Steps(comm::Communicator& communicator);
+  comm::Communicator& communicator() const { return communicator_; }
 
   absl::Status BeginPass(uint64_t pass, uint64_t first_step);
   absl::Status EndPass() { return stepper_.EndPass(); }
   void BeginStep(const train::StepPlace& place) { stepper_.BeginStep(place); }
+  // Whether Prefetch starts anything in this mode.
+  bool prefetches() const { return stepper_.prefetches(); }
+  // Lookups that the next step's first Pull has, the same and in this order; while the present step is not committed.
+  absl::Status Prefetch(const train::StepPlace& next, std::span<const LookupCall* const> calls);
   // Targets of one table are pulled one after the other: a request has each table once.
   absl::Status Pull(std::span<const PullTarget> targets);
   // The dense parameters that the last Pull brought; until the step's commit.
@@ -49,6 +54,7 @@ class Steps {
  private:
   absl::Status PullOnce(std::span<const PullTarget> targets);
 
+  comm::Communicator& communicator_;
   train::Stepper stepper_;
   std::vector<base::TableKeys> keys_;
   std::vector<base::TableGrads> grads_;

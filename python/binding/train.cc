@@ -12,26 +12,14 @@
 
 #include "binding/arrays.h"
 #include "binding/bind.h"
-#include "binding/interrupt.h"
 #include "binding/status.h"
 #include "binding/steps.h"
+#include "binding/wait.h"
 
 namespace regatta::binding {
 namespace {
 
 namespace nb = nanobind;
-
-// Without the interpreter's lock, with an eye on signals.
-template <typename Call>
-void Wait(const Call& call) {
-  absl::Status status;
-  {
-    const Interruptible interruptible;
-    nb::gil_scoped_release release;
-    status = call();
-  }
-  RaiseIfError(status);
-}
 
 using Target = std::tuple<LookupCall*, Matrix<float>, std::optional<Matrix<float>>>;
 
@@ -50,7 +38,7 @@ void Pull(Steps& steps, const std::vector<Target>& lookups) {
     CheckShape(*call, out, rows);
     targets.push_back({call, out.data(), rows.has_value() ? rows->data() : nullptr, static_cast<int>(out.shape(1))});
   }
-  Wait([&] { return steps.Pull(targets); });
+  WaitOrRaise([&] { return steps.Pull(targets); });
 }
 
 void CopyDense(const Steps& steps, int64_t offset, const Vector<float>& out) {
@@ -77,7 +65,7 @@ void Commit(Steps& steps, uint32_t samples, const std::vector<RowPart>& grads, c
   }
   std::vector<base::DenseGrad> pieces;
   for (const auto& [offset, values] : dense) pieces.push_back({offset, SpanOf(values)});
-  Wait([&] { return steps.Commit(samples, parts, pieces, dense_rate); });
+  WaitOrRaise([&] { return steps.Commit(samples, parts, pieces, dense_rate); });
 }
 
 }  // namespace
@@ -87,10 +75,10 @@ void BindTrain(nb::module_& m) {
       .def(
           "begin_pass",
           [](Steps& steps, uint64_t pass, uint64_t first_step) {
-            Wait([&] { return steps.BeginPass(pass, first_step); });
+            WaitOrRaise([&] { return steps.BeginPass(pass, first_step); });
           },
           nb::arg("number"), nb::arg("first_step"))
-      .def("end_pass", [](Steps& steps) { Wait([&] { return steps.EndPass(); }); })
+      .def("end_pass", [](Steps& steps) { WaitOrRaise([&] { return steps.EndPass(); }); })
       .def(
           "begin_step",
           [](Steps& steps, bool train, uint64_t step, uint64_t pass, uint64_t batch) {
@@ -100,6 +88,15 @@ void BindTrain(nb::module_& m) {
                              .batch = batch});
           },
           nb::arg("train"), nb::arg("step"), nb::arg("number"), nb::arg("batch"))
+      .def_prop_ro("prefetches", &Steps::prefetches, "Whether prefetch starts anything in this mode.")
+      .def(
+          "prefetch",
+          [](Steps& steps, const std::vector<LookupCall*>& lookups, uint64_t step, uint64_t pass, uint64_t batch) {
+            const std::vector<const LookupCall*> calls(lookups.begin(), lookups.end());
+            WaitOrRaise([&] { return steps.Prefetch({.step = step, .pass = pass, .batch = batch}, calls); });
+          },
+          nb::arg("lookups"), nb::arg("step"), nb::arg("number"), nb::arg("batch"),
+          "The lookups that the next step's first pull has.")
       .def("pull", &Pull, nb::arg("lookups"), "Fills (lookup, out, rows or None) for each.")
       .def("copy_dense", &CopyDense, nb::arg("offset"), nb::arg("out"), "Dense parameters of the last pull.")
       .def("commit", &Commit, nb::arg("samples"), nb::arg("grads"), nb::arg("dense"), nb::arg("dense_rate").none(),

@@ -7,12 +7,13 @@
 Batch k of a pass is the same for any number of readers. `regattarec.torch` need not be imported: arrays are NumPy's,
 or tensors with `tensors=True` (the default where PyTorch was imported before).
 """
+import os
 import sys
 import typing
 
 from regattarec import _core, errors
 
-__all__ = ["Batch", "Dataset"]
+__all__ = ["Batch", "Dataset", "generate"]
 
 
 class Batch(typing.NamedTuple):
@@ -97,9 +98,35 @@ class Dataset:
                 except errors.Error:
                     pass
 
+    def pass_from(self, number, skip):
+        """Pass `number` without its first `skip` batches."""
+        self.epoch, self._skip = number, skip
+        return iter(self)
+
+    def identity(self):
+        """What decides which batch is batch k."""
+        return {name: value for name, value in self._options.items() if name != "readers"}
+
     def _view(self, batch):
         arrays = Batch(batch.keys, batch.offsets.astype("int64"), batch.dense, batch.labels, batch.weights, batch.values)
         if not self._tensors:
             return arrays
         import torch
         return Batch(*(None if array is None else torch.from_numpy(array) for array in arrays))
+
+
+def generate(out, *, samples=100_000, test_samples=0, files=1, test_files=1, format="slot_text", compress="none",
+             threads=0, seed=1, slots=26, dense=13, ids=100, ids_per_slot=1, zipf=1.05, missing=0.0, click_rate=0.25,
+             signal=1.4, dense_share=0.1, cross_share=0.03):
+    """Writes click data with a known truth to `out`/train, `out`/test and `out`/ceiling.json, as `regatta data gen` does.
+
+    `regatta data gen --help` explains the settings. Gives for train and test the samples, the clicks, and the AUC and log
+    loss of the true probabilities: no model does better.
+    """
+    if compress not in ("none", "gz", "zst"):
+        raise errors.InvalidArgumentError(f"compress '{compress}': there are none, gz and zst")
+    return _core.generate(
+        out=os.fspath(out), samples=samples, test_samples=test_samples, files=files, test_files=test_files, format=format,
+        compress=compress, threads=threads or os.cpu_count(), seed=seed, slots=slots, dense=dense, ids=ids,
+        ids_per_slot=ids_per_slot, zipf=float(zipf), missing=float(missing), click_rate=float(click_rate),
+        signal=float(signal), dense_share=float(dense_share), cross_share=float(cross_share))

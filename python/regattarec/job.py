@@ -1,9 +1,9 @@
 """The process's part in a job: its role, its tables, and the steps it makes.
 
-There is one job in a process. It begins at the first lookup, with all tables that were declared until then. Without a
-role in the environment the tables are in this process. With the variables of a worker they are on the servers. In a
-process with the variables of a server the first table that is declared serves the job and ends the process, so that a
-script needs no branch for it.
+There is one job in a process. It begins at the first lookup, step, save or session, with all tables that were declared
+until then. Without a role in the environment the tables are in this process. With the variables of a worker they are on
+the servers. In a process with the variables of a server the first table that is declared serves the job and ends the
+process, so that a script needs no branch for it; a script that calls regattarec.fleet has one, and serves there.
 """
 import atexit
 import ctypes
@@ -23,32 +23,55 @@ def current():
     """The job of this process; it is made here if there is none."""
     global _job
     if _job is None:
-        _job = Job()
+        _job = Job(_core.Fleet())
+        _job.serve()
     return _job
 
 
+def begin(make_fleet):
+    """Makes the job of this process, of a program that has a branch for servers."""
+    global _job
+    if _job is not None:
+        raise errors.FailedPreconditionError(
+            "fleet.init comes once, and before the first Embedding or EmbeddingBag: this process has a job already")
+    _job = Job(make_fleet())
+    return _job
+
+
+def begun():
+    return _job is not None
+
+
 class Job:
-    def __init__(self):
-        self.fleet = _core.Fleet()
+    def __init__(self, fleet):
+        self.fleet = fleet
         self.tables = {}  # name → description
         self.dense = None  # description of the dense parameters that the tables' owner holds
+        self.local_state = []  # what only this process knows and training goes by, in words
+        self.session = None  # that has the epochs
+        self.optimizer = None  # that wrap has taken
         self.mode = "async"
         self.geo_step = 400
         self.step = 0  # of the next commit
         self.done = False
         self.steps = None  # once training has begun
         self._joined = False
+        self.samples = 0  # of the last commit
+        self._at_join = []
+        self._at_pass = []
         self._pass = 0
+        self._first = 0  # a step's batch of the pass is its number from here on
         self._in_pass = False
         self._open = False  # whether the present step was begun
+        self._ahead = []  # what the next step's first pull fills
         self._pid = os.getpid()
         self._lock = threading.RLock()  # steps are for one thread at a time
         os.register_at_fork(after_in_child=self._leave_to_parent)
-        if self.fleet.is_server:
-            self._serve()
 
-    def _serve(self):
-        """Plays the server until the workers are done, then ends the process."""
+    def serve(self):
+        """In a server's process: serves until the workers are done, then ends the process."""
+        if not self.fleet.is_server:
+            return
         self.fleet.init_server()
         self.fleet.run_server()
         sys.exit(0)
@@ -93,31 +116,112 @@ class Job:
             if held is not None:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
 
-    def join(self, dense=None):
-        """Meets the servers and the other workers, with all tables that were declared, and `dense` parameters."""
+    def serve_dense(self, description, at_join, at_pass):
+        """Puts dense parameters where the tables are. `at_join` is called once that is so, `at_pass` where others may
+        have changed them since."""
         self._check()
         if self._joined:
-            if dense is not None:
-                raise errors.FailedPreconditionError("dense parameters come too late: call wrap before the first lookup")
+            raise errors.FailedPreconditionError("dense parameters come too late: call wrap before the first lookup")
+        if self.dense is not None:
+            raise errors.FailedPreconditionError("there are dense parameters on the servers already: wrap one optimizer")
+        self.dense = description
+        self._at_join.append(at_join)
+        self._at_pass.append(at_pass)
+
+    def join(self, returns=False):
+        """Meets the servers and the other workers, with all tables that were declared, and the dense parameters.
+
+        With `returns` a process that replaces a killed one takes its place, and the others wait for it.
+        """
+        self._check()
+        if self._joined:
             return
         if not self.tables:
             raise errors.FailedPreconditionError("no table is declared: make an Embedding or EmbeddingBag first")
-        self.dense = dense
-        tables = {"sparse": list(self.tables.values()), "dense": dense or {"parameters": []}}
-        self.fleet.init_worker(json.dumps(tables), self.mode, self.geo_step, False)
+        tables = {"sparse": list(self.tables.values()), "dense": self.dense or {"parameters": []}}
+        self.fleet.init_worker(json.dumps(tables), self.mode, self.geo_step, returns)
         self._joined = True
+        self.step = self.fleet.loaded_steps  # of a save that the servers began with
         atexit.register(self._leave)
+        for call in self._at_join:
+            call()
+
+    @property
+    def joined(self):
+        return self._joined
+
+    def start(self, first_step):
+        """The steps go on at that number."""
+        self.step = self._first = first_step
+        self.steps = self.fleet.start(first_step)
+
+    def enter_pass(self, number, first_step, done):
+        """A session has begun a pass, of which so many steps are done."""
+        self._pass, self._first, self.step = number, first_step, first_step + done
+        self._in_pass, self._open = True, False
+        for call in self._at_pass:
+            call()
+
+    def leave_pass(self):
+        """The session ends the pass."""
+        self._in_pass = self._open = False
+        self._pass += 1
+        self._first = 0
 
     def _begin_step(self):
+        """Begins the step if it was not, and gives whether that has pulled."""
         self.join()
         if self.steps is None:
             self.steps = self.fleet.start(self.step)
         if not self._in_pass:
+            if self.session is not None:
+                raise errors.FailedPreconditionError(
+                    "a session trains within its batches: for batch in session.batches(data)")
             self.steps.begin_pass(self._pass, self.step)
             self._in_pass = True
-        if not self._open:
-            self.steps.begin_step(True, self.step, self._pass, self.step)
-            self._open = True
+        if self._open:
+            return False
+        self.steps.begin_step(True, self.step, self._pass, self.step - self._first)
+        self._open = True
+        if not self._ahead:
+            return False
+        ahead, self._ahead = self._ahead, []
+        self.steps.pull(ahead)
+        return True
+
+    def prefetch(self, lookups):
+        """(lookup, out, rows or None) for each: they are filled together by the first pull of the step to come.
+
+        That is the next step if the present one has pulled. A mode that may fetches the rows at once.
+        """
+        with self._lock:
+            self._check()
+            self._ahead += lookups
+            if self._open and self.steps.prefetches:
+                self.steps.prefetch([lookup for lookup, _, _ in self._ahead], self.step + 1, self._pass,
+                                    self.step + 1 - self._first)
+
+    def waits_for_next_step(self, target):
+        """Whether it is filled by a step that was not begun."""
+        return any(target[0] is lookup for lookup, _, _ in self._ahead)
+
+    def has_pulled(self, target):
+        """Whether the present step has filled it, which is begun for it."""
+        with self._lock:
+            self._check()
+            if not self._open:
+                self._begin_step()
+            return not self.waits_for_next_step(target)
+
+    def fill(self, table, keys, vectors):
+        """Puts vectors into a table. Until the job begins they wait."""
+        self._check()
+        if self.steps is not None:
+            raise errors.FailedPreconditionError("vectors come before the first lookup: rows under way do not know of them")
+        if self._joined:
+            self.fleet.fill_rows(table, keys, vectors)
+        else:
+            self._at_join.append(lambda: self.fleet.fill_rows(table, keys, vectors))
 
     def pull(self, lookups, train):
         """Fills (lookup, out, rows or None) for each. Without lookups it brings the dense parameters alone."""
@@ -127,8 +231,8 @@ class Job:
 
     def _pull(self, lookups, train):
         if train:
-            self._begin_step()
-            self.steps.pull(lookups)
+            if not self._begin_step() or lookups:
+                self.steps.pull(lookups)
             return
         self.join()
         if self.steps is None:
@@ -138,7 +242,7 @@ class Job:
         self.steps.begin_step(False, self.step + (1 << 40), self._pass, self.step)
         self.steps.pull(lookups)
         if self._open:
-            self.steps.begin_step(True, self.step, self._pass, self.step)
+            self.steps.begin_step(True, self.step, self._pass, self.step - self._first)
             self.steps.pull([])
 
     def commit(self, samples, grads, dense=(), dense_rate=None):
@@ -148,15 +252,17 @@ class Job:
         """
         with self._lock:
             self._check()
-            if not self._open:
-                self._begin_step()
+            if not self._open and not self._begin_step():
                 self.steps.pull([])
             self.steps.commit(samples, grads, list(dense), dense_rate)
             self._open = False
             self.step += 1
+            self.samples = samples
 
     def pause(self):
         """Ends the pass: everything that was learnt is where the tables are. All workers call it."""
+        if self._in_pass and self.session is not None:
+            raise errors.FailedPreconditionError("a session saves its epochs itself: save between two of them")
         if self._in_pass:
             self.steps.end_pass()
             self._in_pass = self._open = False
@@ -183,7 +289,7 @@ class Job:
         self.done = True
         if not self._joined:
             return
-        if not why:
+        if not why and self.session is None:
             self.pause()
         self.fleet.stop_worker(why)
 

@@ -8,14 +8,15 @@ import unittest
 
 class DocsTest(unittest.TestCase):
     def test_examples_in_docstrings(self):
-        for name in ("rules", "torch.tensors"):
+        for name in ("rules", "history", "torch.tensors"):
             with self.subTest(name):
                 result = doctest.testmod(importlib.import_module(f"regattarec.{name}"), raise_on_error=False)
                 self.assertGreater(result.attempted, 0)
                 self.assertEqual(result.failed, 0)
 
     def test_the_package_imports_no_torch(self):
-        code = "import sys, regattarec, regattarec._core, regattarec.rules, regattarec.job; sys.exit('torch' in sys.modules)"
+        code = ("import sys, regattarec, regattarec._core, regattarec.rules, regattarec.job, regattarec.data, regattarec.fleet, "
+                "regattarec.session; sys.exit('torch' in sys.modules)")
         self.assertEqual(subprocess.run([sys.executable, "-c", code]).returncode, 0)
 
     def test_every_error_is_one_of_the_package(self):

@@ -1,6 +1,8 @@
 """Scripts that tests run in an interpreter of their own: a process has one job."""
 import os
 import pathlib
+import random
+import socket
 import subprocess
 import sys
 import tempfile
@@ -8,6 +10,20 @@ import textwrap
 import unittest
 
 BIN = pathlib.Path(os.environ.get("REGATTA_BIN", pathlib.Path(__file__).resolve().parents[2] / "build" / "bin"))
+
+
+def free_port(*hosts):
+    """Free on every host, and below the ports that the kernel gives to connections: it stays free."""
+    low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.SystemRandom().randrange(max(low - 12_000, 1024), low)
+        try:
+            for host in hosts:
+                with socket.socket() as probe:
+                    probe.bind((host, port))
+            return port
+        except OSError:
+            pass
 
 
 class ScriptTest(unittest.TestCase):

@@ -14,12 +14,17 @@ from regattarec import errors
 from regattarec import job as _job
 from regattarec import rules as _rules
 from regattarec.rules import *  # noqa: F403
-from regattarec.torch.modules import Embedding, EmbeddingBag
+from regattarec.torch.call import prefetch
+from regattarec.torch.export import to_embedding
+from regattarec.torch.modules import Embedding, EmbeddingBag, freeze
+from regattarec.torch.process_group import init_process_group
 from regattarec.torch.saves import load, save
+from regattarec.torch.session import session
 from regattarec.torch.table import current as _step
 from regattarec.torch.optimizer import wrap
 
-__all__ = [*_rules.__all__, "Embedding", "EmbeddingBag", "wrap", "save", "load", "init", "stop", "step"]
+__all__ = [*_rules.__all__, "Embedding", "EmbeddingBag", "freeze", "prefetch", "to_embedding", "wrap",
+           "session", "save", "load", "init", "init_process_group", "stop", "step"]
 
 
 def step(n=None):

@@ -26,9 +26,9 @@ class Dense:
                 "rule": dense_rule(self.optimizer)}
 
     def fill(self, job):
-        """The first worker's values become everybody's."""
-        values = torch.cat([p.detach().to("cpu").reshape(-1) for p in self.parameters])
-        job.fleet.fill_dense(values)
+        """The first worker's values become everybody's, or those of a save that the servers began with."""
+        if not job.fleet.loaded_epochs and not job.fleet.loaded_steps:
+            job.fleet.fill_dense(torch.cat([p.detach().to("cpu").reshape(-1) for p in self.parameters]))
         self.read(job)
 
     def read(self, job):

@@ -1,39 +1,16 @@
 """PyTorch's embedding modules over tables."""
 import torch
 
-from regattarec import _core, errors
+from regattarec import errors
 from regattarec import job as _job
 from regattarec.rules import SGD, Uniform
-from regattarec.torch.table import current as step
+from regattarec.torch.call import Call, ahead
 from regattarec.torch.table import declare
 
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
-class _Lookup(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, anchor, weights, table, lookup, out, rows):
-        ctx.table, ctx.lookup, ctx.rows = table, lookup, rows
-        ctx.weights_like = weights
-        return out
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):
-        step.fresh = True
-        flat = grad.detach().to("cpu", torch.float32).reshape(-1, ctx.table.dim).contiguous()
-        merged = torch.empty(ctx.lookup.keys, ctx.table.dim)
-        ctx.lookup.merge(flat, merged)
-        ctx.table.add(ctx.lookup, merged)
-        weights_grad = None
-        if ctx.needs_input_grad[1]:
-            weights_grad = torch.empty(ctx.lookup.ids)
-            ctx.lookup.merge_weights(ctx.rows, flat, weights_grad)
-            weights_grad = weights_grad.reshape(ctx.weights_like.shape).to(ctx.weights_like)
-        return None, weights_grad, None, None, None, None
-
-
-def _keys(ids):
+def keys_of(ids):
     """The ids as int64 on the CPU, in one piece."""
     if not isinstance(ids, torch.Tensor):
         raise TypeError(f"ids must be a tensor of whole numbers, not {type(ids).__name__}")
@@ -50,29 +27,73 @@ class Module(torch.nn.Module):
                 f"num_embeddings: {num_embeddings!r} is neither None (no bound) nor a whole number above 0")
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.table = declare(table, embedding_dim, rule, init, seed)
-        self._anchor = torch.zeros((), requires_grad=True)
+        self.frozen = False
 
-    def _look_up(self, mode, keys, offsets, weights, samples, device):
-        """[bags or ids, dim]."""
+    def learns(self):
+        """Whether a lookup is one of training."""
+        return self.training and not self.frozen and torch.is_grad_enabled()
+
+    def requires_grad_(self, requires_grad=True):
+        """False freezes the rows: lookups read them as evaluation does, and no step changes them."""
+        self.frozen = not requires_grad
+        return self
+
+    def fill(self, keys, vectors):
+        """Puts vectors under keys, as rows that nothing was learnt of yet; other rows stay as they are.
+
+        It comes before the first lookup. All workers call it, and the first one's vectors count.
+        """
+        vectors = torch.as_tensor(vectors).detach().to("cpu", torch.float32).contiguous()
+        keys = keys_of(torch.as_tensor(keys))
+        if vectors.dim() != 2 or vectors.shape != (keys.numel(), self.embedding_dim):
+            raise errors.InvalidArgumentError(
+                f"table '{self.table.name}': {keys.numel()} keys of {self.embedding_dim} floats need vectors of the shape "
+                f"{(keys.numel(), self.embedding_dim)}, not {tuple(vectors.shape)}")
+        self._check_bound(keys)
+        _job.current().fill(self.table.index, keys, vectors)
+
+    @classmethod
+    def from_pretrained(cls, embeddings, keys=None, *, freeze=True, num_embeddings=None, **options):
+        """As torch.nn's: a module over a table that begins with these vectors, under `keys` (0, 1, … without).
+
+        With `freeze` they are not trained. The other arguments are those of the module.
+        """
+        embeddings = torch.as_tensor(embeddings)
+        if embeddings.dim() != 2:
+            raise errors.InvalidArgumentError(f"embeddings have {embeddings.dim()} dimensions; a row each are 2")
+        module = cls(num_embeddings, embeddings.shape[1], **options)
+        module.fill(torch.arange(len(embeddings)) if keys is None else keys, embeddings)
+        return module.requires_grad_(not freeze)
+
+    def _check_bound(self, keys):
         if self.num_embeddings is not None and keys.numel() and (
                 int(keys.min()) < 0 or int(keys.max()) >= self.num_embeddings):
             raise errors.OutOfRangeError(
                 f"table '{self.table.name}': ids from {int(keys.min())} to {int(keys.max())}, and num_embeddings is "
                 f"{self.num_embeddings}; None is no bound")
-        train = self.training and torch.is_grad_enabled()
-        values = None if weights is None else weights.detach().to("cpu", torch.float32).reshape(-1).contiguous()
-        lookup = _core.Lookup(self.table.index, mode, keys, offsets, values)
-        out = torch.empty(lookup.ids if mode == "none" else lookup.bags, self.embedding_dim)
-        needs_rows = train and weights is not None and weights.requires_grad
-        rows = torch.empty(lookup.keys, self.embedding_dim) if needs_rows else None
-        _job.current().pull([(lookup, out, rows)], train)
-        if train:
-            step.count(samples)
-            out = _Lookup.apply(self._anchor, weights, self.table, lookup, out, rows)
-        return out.to(device)
+
+    def _call(self, mode, keys, bounds, weights, samples, shape, device):
+        self._check_bound(keys)
+        return Call(self.table, mode, keys, bounds, weights, samples, shape, device, self.learns())
+
+    def _result(self, arguments):
+        """Of the call with these arguments."""
+        call = ahead.take(self, arguments) if self.learns() else None
+        if call is None:
+            call = self.call(*arguments)
+            _job.current().pull([call.target], call.train)
+        return call.result()
 
     def extra_repr(self):
         return f"{self.num_embeddings}, {self.embedding_dim}, table='{self.table.name}', rule={self.table.rule}"
+
+
+def freeze(*modules, frozen=True):
+    """Freezes the rows of all embeddings in the modules, as their requires_grad_(False) does. The rest is left alone."""
+    for module in modules:
+        for part in module.modules():
+            if isinstance(part, Module):
+                part.frozen = frozen
 
 
 class EmbeddingBag(Module):
@@ -90,7 +111,15 @@ class EmbeddingBag(Module):
         self.mode, self.include_last_offset = mode, include_last_offset
 
     def forward(self, input, offsets=None, per_sample_weights=None):
-        keys = _keys(input)
+        return self._result((input, offsets, per_sample_weights))
+
+    @staticmethod
+    def whole(arguments):
+        """The arguments of forward, with those that are left out."""
+        return (*arguments, *[None] * (3 - len(arguments)))
+
+    def call(self, input, offsets=None, per_sample_weights=None):
+        keys = keys_of(input)
         if per_sample_weights is not None:
             if self.mode != "sum":
                 raise errors.InvalidArgumentError(f"per_sample_weights go with mode 'sum', not '{self.mode}'")
@@ -104,7 +133,7 @@ class EmbeddingBag(Module):
         elif input.dim() == 1:
             if offsets is None:
                 raise errors.InvalidArgumentError("1-D ids need offsets, where each bag begins")
-            bounds = _keys(offsets)
+            bounds = keys_of(offsets)
             if not self.include_last_offset:
                 bounds = torch.cat([bounds, torch.tensor([keys.numel()])])
         else:
@@ -112,7 +141,8 @@ class EmbeddingBag(Module):
         weights = per_sample_weights
         if self.padding_idx is not None:
             keys, bounds, weights = self._without_padding(keys, bounds, weights)
-        return self._look_up(self.mode, keys, bounds, weights, bounds.numel() - 1, input.device)
+        bags = bounds.numel() - 1
+        return self._call(self.mode, keys, bounds, weights, bags, (bags, self.embedding_dim), input.device)
 
     def _without_padding(self, keys, bounds, weights):
         keep = keys != self.padding_idx
@@ -134,13 +164,19 @@ class Embedding(Module):
         super().__init__(num_embeddings, embedding_dim, table, rule, init, seed, padding_idx)
 
     def forward(self, input):
-        keys = _keys(input)
+        return self._result((input,))
+
+    @staticmethod
+    def whole(arguments):
+        return tuple(arguments)
+
+    def call(self, input):
+        keys = keys_of(input)
         samples = input.shape[0] if input.dim() else 1
+        shape = (*input.shape, self.embedding_dim)
         if self.padding_idx is None:
-            out = self._look_up("none", keys, torch.tensor([0, keys.numel()]), None, samples, input.device)
-            return out.reshape(*input.shape, self.embedding_dim)
+            return self._call("none", keys, torch.tensor([0, keys.numel()]), None, samples, shape, input.device)
         # A bag of one id, or of none for padding, which gives zeros and takes no gradient.
         keep = keys != self.padding_idx
         bounds = torch.cat([torch.zeros(1, dtype=torch.int64), torch.cumsum(keep.to(torch.int64), 0)])
-        out = self._look_up("sum", keys[keep], bounds, None, samples, input.device)
-        return out.reshape(*input.shape, self.embedding_dim)
+        return self._call("sum", keys[keep], bounds, None, samples, shape, input.device)

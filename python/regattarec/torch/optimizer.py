@@ -5,13 +5,15 @@ import torch
 
 from regattarec import errors
 from regattarec import job as _job
+from regattarec.torch.call import ahead
 from regattarec.torch.dense import Dense
 from regattarec.torch.modules import Module
 from regattarec.torch.table import current as step
+from regattarec.torch.table import known
 
 
 def _tables_of(modules):
-    found = {}
+    found = {} if modules else dict(known())
     for module in modules:
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"wrap takes modules after the optimizer, not {type(module).__name__}")
@@ -19,12 +21,15 @@ def _tables_of(modules):
             if isinstance(part, Module):
                 found[part.table.name] = part.table
     if not found:
-        raise errors.InvalidArgumentError("wrap: there is no Embedding or EmbeddingBag of regattarec in the modules")
+        raise errors.InvalidArgumentError("wrap: there is no Embedding or EmbeddingBag of regattarec " +
+                                          ("in the modules" if modules else "in this program yet"))
     return list(found.values())
 
 
 def wrap(optimizer, *modules, dense=None):
     """Makes `optimizer.step()` update the tables of `modules` too, and returns the optimizer itself.
+
+    Without modules these are all tables that the program has declared.
 
     Each table becomes a group of `optimizer.param_groups`, so that gradient scalers find its gradients. The rule of the
     table updates it; the optimizer does not.
@@ -40,15 +45,22 @@ def wrap(optimizer, *modules, dense=None):
     if isinstance(optimizer, torch.optim.LBFGS):
         raise errors.InvalidArgumentError("wrap: LBFGS takes several looks at a loss in one step; tables make one")
     job = _job.current()
+    grouped = torch.distributed.is_available() and torch.distributed.is_initialized()
     if dense is None:
-        grouped = torch.distributed.is_available() and torch.distributed.is_initialized()
         dense = "server" if job.fleet.worker_num > 1 and not grouped else "local"
     if dense not in ("local", "server"):
         raise errors.InvalidArgumentError(f"dense '{dense}': there are local and server")
     served = Dense(optimizer, modules) if dense == "server" else None
-    job.join(None if served is None else served.description())
     if served is not None:
-        served.fill(job)
+        job.serve_dense(served.description(), lambda: served.fill(job), lambda: served.refresh(job))
+    elif any(p.requires_grad for group in optimizer.param_groups for p in group["params"]):
+        if job.fleet.worker_num > 1 and not grouped:
+            raise errors.InvalidArgumentError(
+                "dense='local' with several workers: each would train a network of its own. Call "
+                "regattarec.torch.init_process_group() and wrap the network in DistributedDataParallel first, or leave it to "
+                "the servers with dense='server'")
+        job.local_state.append("dense parameters in the process (dense='local')")
+    job.optimizer = optimizer
     for table in tables:
         optimizer.add_param_group({"params": [table.rows], "lr": table.rule.lr, "regatta_table": table.name})
     optimizer._regatta_tables, optimizer._regatta_dense = tables, served
@@ -86,13 +98,15 @@ def _step_of(optimizer, tables, served):
         skipped = found is not None and bool(found)
         unscale = 1.0 if scale is None else 1.0 / float(scale)
         factor = n * unscale
-        grads = [] if skipped else [(lookup, grad.mul(factor), rate) for lookup, grad, rate in taken]
+        grads = [] if skipped else [(lookup, grad.mul_(factor), rate) for lookup, grad, rate in taken]
         if served is not None:
             dense = [] if skipped else served.gradients(factor, n, bool(grads))
             job.commit(n if grads or dense else 0, grads, dense, served.rate() if dense else None)
+            ahead.forget()
             served.refresh(job)
             return loss
         job.commit(n if grads else 0, grads)
+        ahead.forget()
         if not skipped:
             if scale is not None and not scales:
                 for group in self.param_groups:

@@ -63,6 +63,19 @@ _tables = {}
 current = Step()
 
 
+def known():
+    """All tables of this program, by name."""
+    return _tables
+
+
+def find(name):
+    """The table of that name."""
+    if name not in _tables:
+        names = ", ".join(sorted(_tables)) or "none"
+        raise errors.NotFoundError(f"there is no table {name!r} in this program; there are: {names}")
+    return _tables[name]
+
+
 def declare(name, dim, rule, init, seed):
     """The table of that name, which may have been declared alike before."""
     if not isinstance(rule, Rule):

@@ -1,0 +1,354 @@
+"""A training run in epochs: resumed where it stopped, checkpointed while it goes on, measured over all workers.
+
+    with rt.session(save="model", checkpoint_minutes=10) as s:
+        for epoch in s.epochs(3):
+            for batch in s.batches(data):
+                …
+                s.observe(loss, predictions=torch.sigmoid(logits), labels=y)
+                optimizer.zero_grad(); loss.backward(); optimizer.step()
+
+Every batch makes one step. Ctrl+C (SIGTERM, a lost terminal) finishes the step, saves and ends; the same command goes on
+from there.
+"""
+import itertools
+import json
+import os
+import signal
+import sys
+import time
+
+import numpy
+
+from regattarec import _core, errors
+from regattarec import job as _job
+from regattarec.data import Dataset
+from regattarec.history import History, line
+from regattarec.progress import Progress
+
+
+BEGIN_AGAIN = 75  # the exit code that tells `regatta launch --max_restarts` so
+
+
+def _floats(values, what):
+    """One float32 after another, of a tensor, an array or a list."""
+    if hasattr(values, "detach"):
+        values = values.detach().to("cpu").float().numpy()
+    try:
+        return numpy.ascontiguousarray(values, dtype=numpy.float32).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise errors.InvalidArgumentError(f"{what}: {error}") from error
+
+
+class _Observed:
+    """What the program has said of the present step."""
+
+    def __init__(self):
+        self.loss = self.samples = 0
+        self.predictions, self.labels = [], []
+
+    def add(self, loss, predictions, labels, samples):
+        if loss is not None:
+            self.loss += float(loss) * samples
+            self.samples += samples
+        if predictions is not None:
+            self.predictions.append(predictions)
+            self.labels.append(labels)
+
+
+class Session:
+    def __init__(self, save=None, *, resume=True, checkpoint_minutes=0, checkpoint_steps=0, keep_epochs=0, seed=0,
+                 metric="binary", progress=None):
+        for name, value in (("checkpoint_minutes", checkpoint_minutes), ("checkpoint_steps", checkpoint_steps),
+                            ("keep_epochs", keep_epochs)):
+            if not isinstance(value, (int, float)) or value < 0 or (name != "checkpoint_minutes" and value != int(value)):
+                raise errors.InvalidArgumentError(f"{name}: {value!r} is not a number from 0 on")
+            if value and save is None:
+                raise errors.InvalidArgumentError(f"{name} needs save=, the folder of the saves")
+        if metric not in ("binary", "regression"):
+            raise errors.InvalidArgumentError(f"metric '{metric}': there are binary and regression")
+        self._job = _job.current()
+        again = os.environ.get("REGATTA_JOB_RESTARTS", "0") != "0"
+        self._options = dict(save="" if save is None else os.fspath(save), resume=bool(resume) or again,
+                             checkpoint_minutes=float(checkpoint_minutes), checkpoint_steps=int(checkpoint_steps),
+                             keep_epochs=int(keep_epochs), metric=metric)
+        self.history = History()
+        self._seed = seed
+        self._show = progress
+        self._run = None
+        self._last_epoch = 0  # once the session is over
+        self._place = None  # of the epoch: its number, its first step, batches that are done, whether it ends here
+        self._batches = None  # the generator of the epoch's batches
+        self._data = None  # what decides which batch is batch k, as JSON
+        self._resumed_data = None
+        self._counted = 0  # the steps that the run knows of
+        self._observed = _Observed()
+        self._measured = False
+
+    # ---- For the program.
+
+    def __enter__(self):
+        job = self._job
+        if self._run is not None or job.session is not None:
+            raise errors.FailedPreconditionError("a session is entered once, and one at a time")
+        if job.steps is not None:
+            raise errors.FailedPreconditionError("training has begun: enter the session before the first lookup")
+        try:
+            job.join(returns=self._comes_back())
+        except errors.Error as error:
+            if self._begins_again():
+                self._ask_to_begin_again(error)
+            raise
+        self._run = _core.Run(job.fleet, self._blobs, **self._options)
+        job.session = self
+        self._progress = Progress(self._show if job.fleet.is_first_worker else False)
+        job.start(self._run.first_step)
+        if self._run.resumed_from and not self._run.returns:
+            self._restore(self._run.resumed_from)
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        job = self._job
+        try:
+            if error is None:
+                self._finish()
+        except BaseException as failure:
+            self._leave(f"{type(failure).__name__}: {failure}")
+            raise
+        stopped = self._run.ended and isinstance(error, (KeyboardInterrupt, SystemExit))
+        self._leave("" if error is None or stopped else f"{type(error).__name__}: {error}")
+        if error is not None:
+            job.stop("" if stopped else f"{type(error).__name__}: {error}")
+        if error is not None and self._others_ended(error) and self._begins_again():
+            self._ask_to_begin_again(error)
+        return False
+
+    @property
+    def epoch(self):
+        """The number of the present epoch, from 0 on; behind the last one their number."""
+        if self._place is not None:
+            return self._place[0]
+        return self._last_epoch if self._run is None else self._run.epoch
+
+    @property
+    def step(self):
+        """The number of the present step, from 0 on, of all epochs."""
+        return self._job.step
+
+    def epochs(self, number):
+        """The numbers of the epochs that are left to train, of so many in all."""
+        if self._job.session is not self:
+            raise errors.FailedPreconditionError("use the session in a with statement")
+        if not isinstance(number, int) or number < 1:
+            raise errors.InvalidArgumentError(f"epochs: {number!r} is not a whole number above 0")
+        self._run.begin(self._job.steps, number)
+        while True:
+            self._place = self._run.next_pass()
+            if self._place is None:
+                break
+            self._batches = None
+            yield self._place[0]
+            self._end_epoch()
+        self._raise_stop()
+
+    def batches(self, data, accumulate=1):
+        """The batches of the epoch that are left to train.
+
+        `data` is a regattarec.data.Dataset, something that gives batches when it is iterated over (a DataLoader, a
+        list), or a function of the epoch that gives such. Batch k of an epoch must be the same each time. A step takes
+        `accumulate` batches.
+        """
+        if self._place is None:
+            raise errors.FailedPreconditionError("batches go within an epoch: for epoch in session.epochs(3)")
+        if self._batches is not None:
+            raise errors.FailedPreconditionError("an epoch goes over its batches once")
+        if not isinstance(accumulate, int) or accumulate < 1:
+            raise errors.InvalidArgumentError(f"accumulate: {accumulate!r} is not a whole number above 0")
+        self._batches = self._train(data, accumulate)
+        return self._batches
+
+    def observe(self, loss=None, predictions=None, labels=None):
+        """Counts the step's loss (a mean), and measures predictions against labels. Any of them may be left out."""
+        if (predictions is None) != (labels is None):
+            raise errors.InvalidArgumentError("observe: predictions and labels go together")
+        samples = 1
+        if predictions is not None:
+            predictions, labels = _floats(predictions, "predictions"), _floats(labels, "labels")
+            if len(predictions) != len(labels):
+                raise errors.InvalidArgumentError(f"observe: {len(predictions)} predictions and {len(labels)} labels")
+            samples = len(predictions)
+        self._observed.add(loss, predictions, labels, samples)
+
+    # ---- For what a kind of tensors needs.
+
+    def _state(self):
+        """Blobs of a save, by name."""
+        return {}
+
+    def _load(self, blobs):
+        """What _state gave, in a run that resumes."""
+
+    def _local_state(self):
+        """What only this process knows, in words: with it a killed worker cannot be replaced alone."""
+        return self._job.local_state
+
+    def _plant(self, number):
+        """Seeds the random numbers of a step."""
+
+    def _others_ended(self, error):
+        """Whether it is an error of what other processes did."""
+        return isinstance(error, (errors.AbortedError, errors.UnavailableError))
+
+    def _goes_on(self, has_batch):
+        """Whether this worker makes a step with the batch that it has, or has not."""
+        return has_batch
+
+    # ---- Inside.
+
+    def _comes_back(self):
+        return self._job.fleet.workers_return and not self._local_state()
+
+    def _begins_again(self):
+        """Whether a kill returns the whole job to its last save: a new process would not know what this one knows."""
+        return self._job.fleet.workers_return and bool(self._local_state()) and bool(self._options["save"])
+
+    def _ask_to_begin_again(self, error):
+        print(f"regattarec: {error}\nregattarec: the job is to begin again from its last save: a killed worker cannot be "
+              f"replaced alone, because of {' and '.join(self._local_state())}", file=sys.stderr)
+        raise SystemExit(BEGIN_AGAIN) from error
+
+    def _blobs(self):
+        blobs = self._state()
+        if self._data is not None:
+            blobs["session/data"] = self._data.encode()
+        return blobs
+
+    def _restore(self, folder):
+        if not self._job.fleet.is_first_worker and not self._local_state():
+            return
+        blobs = _core.read_blobs(folder)
+        self._resumed_data = blobs.get("session/data", b"").decode() or None
+        self._load(blobs)
+
+    def _number(self, step):
+        """Of the random numbers of a step at this worker."""
+        mixed = (self._seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9 + self._job.fleet.worker_index + 1)
+        mixed = (mixed ^ (mixed >> 31)) * 0x94D049BB133111EB
+        return (mixed ^ (mixed >> 29)) & (2**63 - 1)
+
+    def _source(self, data, epoch, skip):
+        """The epoch's batches behind the first `skip`."""
+        if isinstance(data, Dataset):
+            self._data = json.dumps(data.identity(), sort_keys=True)
+            if self._job.fleet.is_first_worker and skip and self._resumed_data not in (None, self._data):
+                raise errors.FailedPreconditionError(
+                    f"the run was stopped in the middle of epoch {epoch}, and its data has changed since: it was "
+                    f"{self._resumed_data}, now it is {self._data}. Put it back, or begin anew with resume=False")
+            return data.pass_from(epoch, skip)
+        self._plant(self._number(epoch << 32))  # a DataLoader that shuffles does it alike in every run of the epoch
+        sampler = getattr(data, "sampler", None)
+        if hasattr(sampler, "set_epoch"):
+            sampler.set_epoch(epoch)
+        batches = data(epoch) if callable(data) else data
+        return itertools.islice(iter(batches), skip, None)
+
+    def _train(self, data, accumulate):
+        job, run = self._job, self._run
+        epoch, first, done, stopped = self._place
+        job.enter_pass(epoch, first, done)
+        goes_on, pending, read = not stopped, 0, 0.0
+        source = self._source(data, epoch, done * accumulate) if goes_on else iter(())
+        self._observed = _Observed()
+        before = self._counted = job.step
+        begun = time.perf_counter()
+        while goes_on:
+            asked = time.perf_counter()
+            batch = next(source, None)
+            if not self._goes_on(batch is not None):
+                break
+            read += time.perf_counter() - asked
+            if self._seed is not None:
+                self._plant(self._number(job.step * accumulate + pending))
+            yield batch
+            pending += 1
+            if job.step > before + (pending == accumulate):
+                raise errors.FailedPreconditionError(
+                    f"a session makes one step of {accumulate} batch(es), and this loop made "
+                    f"{job.step - before} of {pending}; batches(data, accumulate=n) says how many there are")
+            if pending < accumulate:
+                continue
+            if job.step == before:  # the loop left the batch out; others wait for the step
+                job.commit(0, [])
+            goes_on = self._count(run, read, time.perf_counter() - begun)
+            before, begun, pending, read = job.step, time.perf_counter(), 0, 0.0
+        self._close_pass(goes_on)
+
+    def _count(self, run, read, seconds):
+        self._counted = self._job.step
+        seen, self._observed = self._observed, _Observed()
+        predictions = numpy.concatenate(seen.predictions) if seen.predictions else None
+        labels = numpy.concatenate(seen.labels) if seen.labels else None
+        samples = self._job.samples if predictions is None else len(predictions)
+        self._measured |= seen.samples > 0
+        goes_on = run.after_step(samples, seen.loss / max(seen.samples, 1), predictions, labels, read, seconds)
+        if self._progress.due:
+            self._show_progress(run.interval)
+        return goes_on
+
+    def _show_progress(self, now):
+        figures = [f"batch {now['batches']}"]
+        if self._measured:
+            figures.append(f"loss {now['loss']:.4f}")
+        if "auc" in now:
+            figures.append(f"auc {now['auc']:.4f}")
+        figures.append(f"{now['samples_per_second']:,.0f} samples/s")
+        self._progress.update(f"epoch {self._place[0]}: {', '.join(figures)}")
+
+    def _close_pass(self, complete):
+        """The pass's last step is made. Returns when all workers have ended theirs, and the epoch is saved."""
+        self._job.leave_pass()
+        self._place = None
+        self._run.end_pass(complete)
+        for report in self._run.reports[len(self.history):]:
+            if not self._measured and not report["loss"]:  # an epoch may have been measured by the process before
+                del report["loss"]
+            self.history.append(report)
+            self._progress.line(line(report))
+        if not complete and self._run.ended:
+            self._raise_stop()
+
+    def _end_epoch(self):
+        """After the body of an epoch: the loop over its batches may have been left early."""
+        if self._place is None:
+            return
+        if self._batches is None:
+            raise errors.FailedPreconditionError(
+                f"epoch {self._place[0]} has no batches: for batch in session.batches(data)")
+        self._batches.close()
+        if self._place is not None:
+            complete = self._job.step == self._counted or self._count(self._run, 0.0, 0.0)
+            self._close_pass(complete)
+
+    def _finish(self):
+        """The with statement ends well."""
+        if self._job.steps is None or self._run.ended:
+            return
+        if self._place is not None and self._batches is not None:
+            self._end_epoch()
+        if not self._run.ended:
+            self._run.finish()
+
+    def _leave(self, why):
+        self._run.fail(why or "the session has ended")
+        self._last_epoch = self._run.epoch
+        self._run = None  # signals are Python's again
+        self._job.session = None
+        self._place = None
+
+    def _raise_stop(self):
+        end = self._run.end
+        if end == signal.SIGINT:
+            raise KeyboardInterrupt
+        if end > 0:
+            raise SystemExit(128 + end)
+        if end < 0:
+            raise errors.AbortedError("another worker has given up; its log says why")

@@ -1,0 +1,120 @@
+"""One call of an embedding module: what it reads, and what it gives once its rows are there."""
+import torch
+
+from regattarec import _core
+from regattarec import job as _job
+from regattarec.torch.table import current as step
+
+
+class _Rows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, anchor, weights, call):
+        ctx.call, ctx.weights_like = call, weights
+        return call.out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        step.fresh = True
+        call = ctx.call
+        flat = grad.detach().to("cpu", torch.float32).reshape(-1, call.table.dim).contiguous()
+        merged = torch.empty(call.lookup.keys, call.table.dim)
+        call.lookup.merge(flat, merged)
+        call.table.add(call.lookup, merged)
+        weights_grad = None
+        if ctx.needs_input_grad[1]:
+            weights_grad = torch.empty(call.lookup.ids)
+            call.lookup.merge_weights(call.rows, flat, weights_grad)
+            weights_grad = weights_grad.reshape(ctx.weights_like.shape).to(ctx.weights_like)
+        return None, weights_grad, None
+
+
+_ANCHOR = torch.zeros((), requires_grad=True)  # an output has a gradient though no input has
+
+
+class Call:
+    """`keys` are int64 on the CPU, a bag in [bounds[i], bounds[i + 1]); `shape` is the output's, on `device`.
+
+    `samples` is what it counts of a step. Without `train` nothing is learnt, and no row comes into being.
+    """
+
+    def __init__(self, table, mode, keys, bounds, weights, samples, shape, device, train):
+        values = None if weights is None else weights.detach().to("cpu", torch.float32).reshape(-1).contiguous()
+        self.table, self.weights, self.samples = table, weights, samples
+        self.shape, self.device, self.train = shape, device, train
+        self.lookup = _core.Lookup(table.index, mode, keys, bounds, values)
+        self.out = torch.empty(self.lookup.ids if mode == "none" else self.lookup.bags, table.dim)
+        needs_rows = train and weights is not None and weights.requires_grad
+        self.rows = torch.empty(self.lookup.keys, table.dim) if needs_rows else None
+
+    @property
+    def target(self):
+        """What a job's pull fills."""
+        return self.lookup, self.out, self.rows
+
+    def result(self):
+        out = self.out
+        if self.train:
+            step.count(self.samples)
+            out = _Rows.apply(_ANCHOR, self.weights, self)
+        return out.reshape(self.shape).to(self.device)
+
+
+class _Ahead:
+    """Calls that were announced, until the module makes them or their step is over."""
+
+    def __init__(self):
+        self._calls = []  # (module, its arguments, their versions, call)
+
+    @staticmethod
+    def _versions(arguments):
+        return [value._version for value in arguments if isinstance(value, torch.Tensor)]
+
+    def put(self, module, arguments, call):
+        self._calls.append((module, arguments, self._versions(arguments), call))
+
+    def take(self, module, arguments):
+        """The call of that module with these very tensors, with its rows; None if it was not announced for this step."""
+        for i, (of, given, versions, call) in enumerate(self._calls):
+            if (of is module and len(given) == len(arguments) and versions == self._versions(arguments)
+                    and all(a is b for a, b in zip(given, arguments))):
+                if not _job.current().has_pulled(call.target):
+                    return None
+                del self._calls[i]
+                return call
+        return None
+
+    def forget(self):
+        """A step is over: calls of it that the modules did not make."""
+        if self._calls:
+            waits = _job.current().waits_for_next_step
+            self._calls = [entry for entry in self._calls if waits(entry[3].target)]
+
+
+ahead = _Ahead()
+
+
+def prefetch(*calls):
+    """Announces lookups, so that those of a step are pulled together, and those of the next one while this one computes.
+
+        rt.prefetch((users, user_ids), (items, item_ids, offsets))   # then users(user_ids), items(item_ids, offsets)
+
+    Each call is a module and the arguments that it is going to be called with: the same tensors, unchanged. Before the
+    first lookup of a step it is for this step, after that for the next one, whose rows a mode with servers may then
+    fetch at once (async: they miss the updates of the present step). In evaluation, and for frozen modules, it does
+    nothing.
+    """
+    from regattarec.torch.modules import Module
+    targets = []
+    for announced in calls:
+        if not isinstance(announced, (tuple, list)) or len(announced) < 2 or not isinstance(announced[0], Module):
+            raise TypeError("prefetch takes (module, its arguments …) for each lookup, for instance "
+                            "prefetch((users, user_ids), (items, item_ids, offsets))")
+        module, *arguments = announced
+        if not module.learns():
+            continue
+        call = module.call(*arguments)
+        ahead.put(module, module.whole(arguments), call)
+        targets.append(call.target)
+    if targets:
+        _job.current().prefetch(targets)
