@@ -71,6 +71,7 @@ void InitWorker(Fleet& fleet, const std::string& tables, const std::string& mode
   options.geo_interval = static_cast<uint64_t>(geo_step);
   if (returns) options.on_loss = base::LossPolicy::kAwait;
   options.cancelled = &Interruptible::Interrupted;
+  options.given_up = &Interruptible::GivenUp;
   WaitOrRaise([&] { return fleet.InitWorker(options); });
 }
 

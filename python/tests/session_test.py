@@ -4,11 +4,10 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
-from script import BIN, ScriptTest
+from script import BIN, PYTHON, ScriptTest
 
 # Trains on made-up clicks, prints what the epochs came to and, at the end, every row and parameter. With stop_at it
 # sends itself a signal at that step.
@@ -119,7 +118,7 @@ class SessionTest(ScriptTest):
         self.addCleanup(out.close)
         process = subprocess.Popen(
             [BIN / "regatta", "launch", "--server_num=2", "--worker_num=2", f"--log_dir=log_{name}",
-             "--max_restarts=20", "--", sys.executable, script, json.dumps({"save": name, **options})],
+             "--max_restarts=20", "--", *PYTHON, script, json.dumps({"save": name, **options})],
             cwd=self.folder, env=self.env, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         self.addCleanup(process.kill)
         return process
