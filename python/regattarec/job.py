@@ -56,6 +56,7 @@ class Job:
         self.done = False
         self.steps = None  # once training has begun
         self._joined = False
+        self.returns = False  # whether a process that replaces this one, killed, goes on in its place
         self.samples = 0  # of the last commit
         self._at_join = []
         self._at_pass = []
@@ -140,7 +141,7 @@ class Job:
             raise errors.FailedPreconditionError("no table is declared: make an Embedding or EmbeddingBag first")
         tables = {"sparse": list(self.tables.values()), "dense": self.dense or {"parameters": []}}
         self.fleet.init_worker(json.dumps(tables), self.mode, self.geo_step, returns)
-        self._joined = True
+        self._joined, self.returns = True, returns
         self.step = self.fleet.loaded_steps  # of a save that the servers began with
         atexit.register(self._leave)
         for call in self._at_join:

@@ -176,6 +176,16 @@ class FleetTest(ScriptTest):
                 self.run_script(self.SCRIPT.replace("{body}", end), launch=TWO, code=code)
                 self.assertEqual("broken" in self.log("serverlog.0"), code == 1)
 
+    def test_a_session_of_a_job_that_was_joined_before_says_so(self):
+        self.run_script(self.SCRIPT.replace("{body}", """
+            try:
+                with rt.session():
+                    pass
+            except regattarec.FailedPreconditionError as error:
+                print("refused:", error)
+            """.strip()), launch=(*TWO, "--max_restarts=1"))
+        self.assertIn("refused: killed workers of this job", self.log("workerlog.0"))
+
     def test_roles_that_the_program_names(self):
         port = free_port("127.0.0.1")
         script = self.folder / "explicit.py"

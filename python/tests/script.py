@@ -46,7 +46,7 @@ class ScriptTest(unittest.TestCase):
             command = [str(BIN / "regatta"), "launch", *launch, "--", *command]
         done = subprocess.run(command, cwd=self.folder, env={**self.env, **(env or {})}, capture_output=True, text=True,
                               timeout=120)
-        logs = "".join(f"\n== {log.name}\n{log.read_text()[-1500:]}" for log in sorted(self.folder.glob("log/*")))
+        logs = "".join(f"\n== {log.name}\n{log.read_text()[-1500:]}" for log in sorted(self.folder.glob("log/*log.*")))
         self.assertEqual(done.returncode, code, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}{logs}")
         self.stderr = done.stderr
         return done.stdout
