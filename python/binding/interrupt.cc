@@ -73,10 +73,10 @@ Interruptible::~Interruptible() {
     if (watched[i]) sigaction(kSignals[i], &before[i], nullptr);
 }
 
-bool Interruptible::Interrupted() { return interrupted.load(); }
+bool Interruptible::Interrupted() { return depth.load() > 0 && interrupted.load(); }
 bool Interruptible::GivenUp() {
   const int64_t at = interrupted_at.load();
-  return interrupted.load() && depth.load() > 0 && at != 0 && Now() - at > kPatience;
+  return Interrupted() && at != 0 && Now() - at > kPatience;
 }
 bool Interruptible::MainThread() { return syscall(SYS_gettid) == getpid(); }
 

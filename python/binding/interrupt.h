@@ -17,7 +17,7 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  static bool Interrupted();
+  static bool Interrupted();  // one that lives
   // Whether one lives that was interrupted more than a second ago.
   static bool GivenUp();
   static bool MainThread();
