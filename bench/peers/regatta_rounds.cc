@@ -6,12 +6,11 @@
 //   regatta_rounds ctr_dnn_async PATH                     a server and a worker of one thread; on any core
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <functional>
-#include <iostream>
 #include <string>
 
 #include "bench/e2e/workload.h"
+#include "bench/rounds.h"
 #include "bench/server_process.h"
 #include "worker/blas.h"
 
@@ -27,18 +26,15 @@ int Write(const std::string& work, const std::string& path, int samples) {
   return 0;
 }
 
-// A pass for every line; `others` is the processor time of other processes that take part.
-void Serve(Workload& job, const std::function<double()>& others) {
-  const auto cpu = [&] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC + others(); };
-  job.Pass();
-  std::puts("READY");
-  std::fflush(stdout);
-  for (std::string line; std::getline(std::cin, line);) {
-    const double start = cpu();
-    const double rate = job.Pass();
-    std::printf("RATE\t%.1f\t%.2f\n", rate, (cpu() - start) / static_cast<double>(job.samples_a_pass()) * 1e6);
-    std::fflush(stdout);
-  }
+// Passes of the job; `others` as ServeRounds has it.
+void Serve(
+    Workload& job, const std::function<double()>& others = [] { return 0.0; }) {
+  ServeRounds(
+      [&] {
+        job.Pass();
+        return job.samples_a_pass();
+      },
+      others);
 }
 
 int Rounds(const std::string& work, const std::string& path) {
@@ -50,7 +46,7 @@ int Rounds(const std::string& work, const std::string& path) {
                                : CtrDnnYaml(data, 1, work == "ctr_dnn_memory" ? Reading::kInMemory : Reading::kStream);
   Workload job(folder.path(), yaml, 1);
   if (work == "multihot") job.Fill(kMultihotRows);
-  Serve(job, [] { return 0.0; });
+  Serve(job);
   return 0;
 }
 

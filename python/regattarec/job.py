@@ -202,17 +202,17 @@ class Job:
                 self.steps.prefetch([lookup for lookup, _, _ in self._ahead], self.step + 1, self._pass,
                                     self.step + 1 - self._first)
 
-    def waits_for_next_step(self, target):
-        """Whether it is filled by a step that was not begun."""
-        return any(target[0] is lookup for lookup, _, _ in self._ahead)
+    def waits_for_next_step(self, lookup):
+        """Whether a step that was not begun pulls it."""
+        return any(lookup is waiting for waiting, _, _ in self._ahead)
 
-    def has_pulled(self, target):
-        """Whether the present step has filled it, which is begun for it."""
+    def has_pulled(self, lookup):
+        """Whether the present step has pulled it, which is begun for it."""
         with self._lock:
             self._check()
             if not self._open:
                 self._begin_step()
-            return not self.waits_for_next_step(target)
+            return not self.waits_for_next_step(lookup)
 
     def fill(self, table, keys, vectors):
         """Puts vectors into a table. Until the job begins they wait."""
@@ -246,16 +246,22 @@ class Job:
             self.steps.begin_step(True, self.step, self._pass, self.step - self._first)
             self.steps.pull([])
 
+    @property
+    def weighs_steps(self):
+        """Whether a step's gradients meet those of others, and count by its samples."""
+        return not self.fleet.alone
+
     def commit(self, samples, grads, dense=(), dense_rate=None):
         """Ends the step with (lookup, one gradient of each key, learning rate) for each.
 
-        With 0 samples nothing is learnt, and others that wait for the step go on.
+        Gradients are sums over the samples; where nothing weighs steps they are means. With 0 samples nothing is learnt,
+        and others that wait for the step go on.
         """
         with self._lock:
             self._check()
             if not self._open and not self._begin_step():
                 self.steps.pull([])
-            self.steps.commit(samples, grads, list(dense), dense_rate)
+            self.steps.commit(samples if self.weighs_steps else min(samples, 1), grads, dense, dense_rate)
             self._open = False
             self.step += 1
             self.samples = samples
