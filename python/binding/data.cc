@@ -11,6 +11,7 @@
 
 #include "base/raw_vector.h"
 #include "binding/bind.h"
+#include "binding/interrupt_watch.h"
 #include "binding/status.h"
 #include "binding/wait.h"
 #include "data/batch.h"
@@ -66,17 +67,28 @@ nb::tuple ArraysOf(std::unique_ptr<OwnedBatch> owned) {
 
 nb::object NextBatch(const std::shared_ptr<data::Dataset>& dataset, bool tensors) {
   std::unique_ptr<OwnedBatch> owned;
-  absl::Status status;
-  {
-    nb::gil_scoped_release release;
-    absl::StatusOr<std::unique_ptr<data::Batch>> batch = dataset->Next();
-    status = batch.status();
-    if (batch.ok() && *batch != nullptr) owned = std::make_unique<OwnedBatch>(dataset, *std::move(batch));
+  WaitOrRaise([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(std::unique_ptr<data::Batch> batch, dataset->Next());
+    if (batch != nullptr) owned = std::make_unique<OwnedBatch>(dataset, std::move(batch));
+    return absl::OkStatus();
+  });
+  if (owned == nullptr) {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();  // the pass ends because of Ctrl+C, not of its data
+    return nb::none();
   }
-  RaiseIfError(status);
-  if (owned == nullptr) return nb::none();
   return tensors ? ArraysOf<nb::pytorch>(std::move(owned)) : ArraysOf<nb::numpy>(std::move(owned));
 }
+
+class PassWatch {
+ public:
+  explicit PassWatch(std::shared_ptr<data::Dataset> dataset)
+      : dataset_(std::move(dataset)), watch_(std::in_place, [this] { dataset_->Interrupt(); }) {}
+  void End() { watch_.reset(); }
+
+ private:
+  const std::shared_ptr<data::Dataset> dataset_;
+  std::optional<InterruptWatch> watch_;
+};
 
 // Takes keyword arguments into options: take("name", option).
 auto TakerOf(const nb::kwargs& given) {
@@ -174,29 +186,19 @@ void BindData(nb::module_& m) {
       .def(
           "begin_pass",
           [](data::Dataset& dataset, uint64_t number, uint64_t batches) {
-            absl::Status status;
-            {
-              nb::gil_scoped_release release;
-              status = dataset.BeginPass({.pass = number, .low = batches});
-            }
-            RaiseIfError(status);
+            WaitOrRaise([&] { return dataset.BeginPass({.pass = number, .low = batches}); });
           },
           nb::arg("number"), nb::arg("batches"), "Pass `number` without its first batches.")
-      .def("end_pass",
-           [](data::Dataset& dataset) {
-             absl::Status status;
-             {
-               nb::gil_scoped_release release;
-               status = dataset.EndPass();
-             }
-             RaiseIfError(status);
-           })
+      .def("end_pass", [](data::Dataset& dataset) { WaitOrRaise([&] { return dataset.EndPass(); }); })
       .def("interrupt", &data::Dataset::Interrupt)
       .def_prop_ro("bad_lines", [](const data::Dataset& dataset) { return dataset.progress().bad_lines; })
       .def_prop_ro("bytes_done", [](const data::Dataset& dataset) { return dataset.progress().bytes_done; })
       .def_prop_ro("bytes_total", [](const data::Dataset& dataset) { return dataset.progress().bytes_total; });
   m.def("make_dataset",
         [](const nb::kwargs& given) -> Shared { return Shared(ValueOf(data::MakeDataset(OptionsOf(given)))); });
+  nb::class_<PassWatch>(m, "PassWatch", "Ends the pass of a dataset, which may wait for data, when Ctrl+C comes.")
+      .def(nb::init<std::shared_ptr<data::Dataset>>(), nb::arg("dataset"))
+      .def("end", &PassWatch::End);
   m.def("next_batch", &NextBatch, nb::arg("dataset"), nb::arg("tensors"),
         "The arrays of the next batch, or None at the end of the pass.");
   m.def("generate", &Generate);

@@ -84,6 +84,7 @@ class Dataset:
         number, self.epoch = self.epoch, self.epoch + 1
         self._busy = True
         whole = False
+        watch = _core.PassWatch(self._dataset)
         try:
             self._dataset.begin_pass(number, skip)
             while (arrays := _core.next_batch(self._dataset, tensors)) is not None:
@@ -91,6 +92,7 @@ class Dataset:
             whole = True
         finally:
             self._busy = False
+            watch.end()
             if whole:
                 self._dataset.end_pass()
             else:  # the loop was left, or reading failed

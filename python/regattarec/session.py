@@ -268,6 +268,7 @@ class Session:
             asked = time.perf_counter()
             batch = next(source, None)
             if not self._goes_on(batch is not None):
+                goes_on = not _core.stop_requested()  # which ends a wait for data, too
                 break
             read += time.perf_counter() - asked
             if self._seed is not None:
