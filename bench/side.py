@@ -26,7 +26,7 @@ def environment(more):
 
 
 def write_data(work, samples, folder):
-    """The text and binary files of ctr_dnn or multihot, made once; their path without the ending."""
+    """The text and binary files of ctr_dnn, multihot or uniform, made once; their path without the ending."""
     path = folder / f"{work}{samples}"
     if not path.with_suffix(".txt").exists():
         subprocess.run([str(BUILD / "bench" / "regatta_rounds"), "write", work, str(path), str(samples)], check=True)

@@ -1,7 +1,7 @@
 // Regatta's side of the comparisons in bench/peers: one workload, run a pass at a time on one core whenever a line
 // arrives on stdin, so that scripts/bench can alternate it with a peer that does the same. Prints
 // RATE<TAB>samples/s<TAB>CPU seconds a million samples.
-//   regatta_rounds write ctr_dnn|multihot PATH SAMPLES    the data: PATH.txt, PATH.bin
+//   regatta_rounds write ctr_dnn|multihot|uniform PATH SAMPLES    the data: PATH.txt, PATH.bin
 //   regatta_rounds ctr_dnn_text|ctr_dnn_memory|multihot PATH
 //   regatta_rounds ctr_dnn_async PATH                     a server and a worker of one thread; on any core
 #include <cstdio>
@@ -20,7 +20,10 @@ namespace {
 constexpr uint64_t kMultihotRows = 2'000'000;
 
 int Write(const std::string& work, const std::string& path, int samples) {
-  const Shape shape = work == "multihot" ? MultihotShape(samples, kMultihotRows) : CtrDnnShape(samples);
+  Shape shape;  // uniform: a million ids, hardly any of them twice in a batch
+  if (work == "multihot") shape = MultihotShape(samples, kMultihotRows);
+  if (work == "ctr_dnn") shape = CtrDnnShape(samples);
+  shape.samples = samples;
   WriteSlotText(path + ".txt", shape, 1);
   WriteBinary(path + ".bin", shape, 1);
   return 0;
