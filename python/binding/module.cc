@@ -20,6 +20,7 @@ void PrepareProcess() {
 NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);  // PyTorch keeps tensors, and with them lookups, until the process ends
   m.doc() = "Regatta's tables, servers and data for Python. Use regattarec and regattarec.torch.";
+  m.attr("__version__") = REGATTA_VERSION;
   PrepareProcess();
   regatta::binding::BindData(m);
   regatta::binding::BindFleet(m);

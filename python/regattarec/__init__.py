@@ -3,8 +3,19 @@
 `regattarec.torch` puts them under PyTorch models; this package itself needs no PyTorch. Every error is a
 `regattarec.Error`.
 """
-from regattarec.errors import *  # noqa: F403
-from regattarec import errors as _errors
+import sys
 
-__version__ = "0.1.0"
+if sys.version_info < (3, 10):  # older ones cannot read the files below
+    raise ImportError("regattarec needs Python 3.10 or newer, and this is %d.%d" % sys.version_info[:2])
+
+from regattarec.errors import *  # noqa: E402, F403
+from regattarec import errors as _errors  # noqa: E402
+
 __all__ = [name for name, value in vars(_errors).items() if isinstance(value, type)] + ["__version__"]
+
+
+def __getattr__(name):
+    if name == "__version__":  # the library has it; importing the package alone does not load that
+        from regattarec import _core
+        return _core.__version__
+    raise AttributeError("module 'regattarec' has no attribute '%s'" % name)

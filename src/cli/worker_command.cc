@@ -19,6 +19,10 @@ namespace {
 constexpr std::string_view kWorkerVerbs[] = {"train", "infer", "config"};
 constexpr char kWorker[] = "regatta-train";
 constexpr char kServer[] = "regatta-pserver";
+constexpr char kWorkerHint[] =
+    "it trains and infers what a YAML describes and needs libtorch (Debian's libtorch-dev), which Python's wheel "
+    "leaves out: build Regatta from its sources with -DREGATTA_WITH_TORCH=ON, which is the default, or install "
+    "regatta-train beside regatta";
 
 bool Has(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -94,8 +98,7 @@ absl::Status ExecWorkerVerb(const std::vector<std::string>& words) {
   ASSIGN_OR_RETURN(const Sibling sibling, ChooseSibling(words, cluster::ProcessEnvironment()));
   if (sibling.program == kWorker) HoldSignals();
   return ExecSibling(sibling.program, sibling.words,
-                     sibling.program == kWorker ? "build with -DREGATTA_WITH_TORCH=ON, or install it beside regatta"
-                                                : "build it, or install it beside regatta");
+                     sibling.program == kWorker ? kWorkerHint : "build it, or install it beside regatta");
 }
 
 absl::Status ExecPserver(const std::vector<std::string>& words) {
