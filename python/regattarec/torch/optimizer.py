@@ -1,4 +1,5 @@
 """Makes an optimizer's step update tables, too."""
+import contextlib
 import types
 
 import torch
@@ -81,6 +82,16 @@ def _zero_grad_of(optimizer, tables):
     return zero_grad
 
 
+@contextlib.contextmanager
+def _no_scaler(optimizer):
+    """What a gradient scaler has left at the optimizer is away: PyTorch 2's optimizers that do not unscale refuse it."""
+    held = {name: vars(optimizer).pop(name) for name in ("grad_scale", "found_inf") if name in vars(optimizer)}
+    try:
+        yield
+    finally:
+        vars(optimizer).update(held)
+
+
 def _step_of(optimizer, tables, served):
     inner, scales = optimizer.step, getattr(optimizer, "_step_supports_amp_scaling", False)
 
@@ -113,7 +124,8 @@ def _step_of(optimizer, tables, served):
                     for p in group["params"]:
                         if p.grad is not None:
                             p.grad.mul_(unscale)
-            inner()
+            with contextlib.nullcontext() if scales else _no_scaler(self):
+                inner()
         return loss
 
     return commit
