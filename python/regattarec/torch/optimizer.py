@@ -1,4 +1,5 @@
 """Makes an optimizer's step update tables, too."""
+import contextlib
 import types
 
 import torch
@@ -82,8 +83,18 @@ def _zero_grad_of(optimizer, tables):
     return zero_grad
 
 
-def views(grads):
+def _views(grads):
     return [(lookup, view(grad), rate) for lookup, grad, rate in grads]
+
+
+@contextlib.contextmanager
+def _no_scaler(optimizer):
+    """What a gradient scaler has left at the optimizer is away: PyTorch 2's optimizers that do not unscale refuse it."""
+    held = {name: vars(optimizer).pop(name) for name in ("grad_scale", "found_inf") if name in vars(optimizer)}
+    try:
+        yield
+    finally:
+        vars(optimizer).update(held)
 
 
 def _step_of(optimizer, tables, served):
@@ -110,11 +121,11 @@ def _step_of(optimizer, tables, served):
                 grad.mul_(factor)
         if served is not None:
             dense = [] if skipped else served.gradients(factor, weight, bool(grads))
-            job.commit(n if grads or dense else 0, views(grads), dense, served.rate() if dense else None)
+            job.commit(n if grads or dense else 0, _views(grads), dense, served.rate() if dense else None)
             ahead.forget()
             served.refresh(job)
             return loss
-        job.commit(n if grads else 0, views(grads))
+        job.commit(n if grads else 0, _views(grads))
         ahead.forget()
         if not skipped:
             if scale is not None and not scales:
@@ -122,7 +133,8 @@ def _step_of(optimizer, tables, served):
                     for p in group["params"]:
                         if p.grad is not None:
                             p.grad.mul_(unscale)
-            inner()
+            with contextlib.nullcontext() if scales else _no_scaler(self):
+                inner()
         return loss
 
     return commit
