@@ -50,25 +50,23 @@ absl::Status CheckOffsets(std::span<const int64_t> offsets, size_t ids) {
   return absl::OkStatus();
 }
 
-// Whether they are right, without a branch for each: a sign anywhere, of an offset or of a difference, is a fault.
-bool Right(std::span<const int64_t> offsets, size_t ids) {
-  if (ids > kMaxIds || offsets.empty() || offsets[0] != 0 || static_cast<uint64_t>(offsets.back()) != ids) return false;
-  uint64_t signs = 0;
-  for (size_t i = 1; i < offsets.size(); ++i)
-    signs |=
-        static_cast<uint64_t>(offsets[i]) | (static_cast<uint64_t>(offsets[i]) - static_cast<uint64_t>(offsets[i - 1]));
-  return signs >> 63 == 0;
-}
-
-// As plans have them, until the thread's next call.
+// As plans have them, until the thread's next call. There is no branch for each: a sign anywhere, of an offset or of a
+// difference, is a fault.
 absl::StatusOr<std::span<const uint32_t>> PlanOffsets(std::span<const int64_t> offsets, size_t ids) {
   thread_local base::RawVector<uint32_t> narrow;
-  if (!Right(offsets, ids)) {
+  narrow.resize(offsets.size());
+  uint64_t signs = 0, last = 0;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const auto offset = static_cast<uint64_t>(offsets[i]);
+    signs |= offset | (offset - last);
+    narrow[i] = static_cast<uint32_t>(offset);
+    last = offset;
+  }
+  const bool right = ids <= kMaxIds && !offsets.empty() && offsets[0] == 0 && last == ids && signs >> 63 == 0;
+  if (!right) {
     RETURN_IF_ERROR(CheckOffsets(offsets, ids));
     return absl::InternalError("offsets are both right and wrong");
   }
-  narrow.resize(offsets.size());
-  for (size_t i = 0; i < offsets.size(); ++i) narrow[i] = static_cast<uint32_t>(offsets[i]);
   return std::span<const uint32_t>(narrow);
 }
 

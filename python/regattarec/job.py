@@ -45,6 +45,7 @@ def begun():
 class Job:
     def __init__(self, fleet):
         self.fleet = fleet
+        self.weighs_steps = not fleet.alone  # its gradients meet those of others, and count by their samples
         self.tables = {}  # name → description
         self.dense = None  # description of the dense parameters that the tables' owner holds
         self.local_state = []  # what only this process knows and training goes by, in words
@@ -171,7 +172,8 @@ class Job:
 
     def _begin_step(self):
         """Begins the step if it was not, and gives whether that has pulled."""
-        self.join()
+        if not self._joined:
+            self.join()
         if self.steps is None:
             self.steps = self.fleet.start(self.step)
         if not self._in_pass:
@@ -245,11 +247,6 @@ class Job:
         if self._open:
             self.steps.begin_step(True, self.step, self._pass, self.step - self._first)
             self.steps.pull([])
-
-    @property
-    def weighs_steps(self):
-        """Whether a step's gradients meet those of others, and count by its samples."""
-        return not self.fleet.alone
 
     def commit(self, samples, grads, dense=(), dense_rate=None):
         """Ends the step with (lookup, one gradient of each key, learning rate) for each.

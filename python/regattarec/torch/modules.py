@@ -74,7 +74,8 @@ class Module(torch.nn.Module):
                 f"{self.num_embeddings}; None is no bound")
 
     def _call(self, mode, keys, bounds, weights, samples, shape, device):
-        self._check_bound(keys)
+        if self.num_embeddings is not None:
+            self._check_bound(keys)
         return Call(self.table, mode, keys, bounds, weights, samples, shape, device, self.learns())
 
     def _result(self, arguments):
