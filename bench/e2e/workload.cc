@@ -1,7 +1,6 @@
 #include "bench/e2e/workload.h"
 
 #include <glog/logging.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include <cmath>
@@ -337,22 +336,6 @@ int RunBench(int argc, char** argv, bool (*body)(Extent)) {
   worker::SetLibraryDefaults();
   const bool quick = argc > 1 && std::string_view(argv[1]) == "--quick";
   return body(quick ? Extent::kQuick : Extent::kFull) ? 0 : 1;
-}
-
-void PinTo(int cores) {
-  static const cpu_set_t all = [] {
-    cpu_set_t set;
-    CHECK_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-    return set;
-  }();
-  cpu_set_t some;
-  CPU_ZERO(&some);
-  for (int cpu = CPU_SETSIZE - 1; cpu >= 0 && cores > 0; --cpu) {
-    if (!CPU_ISSET(cpu, &all)) continue;
-    CPU_SET(cpu, &some);
-    --cores;
-  }
-  CHECK_EQ(sched_setaffinity(0, sizeof some, &some), 0);
 }
 
 }  // namespace regatta::bench

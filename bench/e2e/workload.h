@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cores.h"
 #include "cluster/cluster_spec.h"
 
 namespace regatta::bench {
@@ -112,8 +113,5 @@ enum class Extent { kFull, kQuick };
 // The main of a benchmark: the CPU's kernels and the library's defaults as a training process sets them, then `body`,
 // which returns whether every bar was reached. The exit status.
 int RunBench(int argc, char** argv, bool (*body)(Extent));
-
-// The process, and every thread it starts later, runs on the first `cores` cores it may use.
-void PinTo(int cores);
 
 }  // namespace regatta::bench

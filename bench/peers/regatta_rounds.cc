@@ -1,17 +1,16 @@
 // Regatta's side of the comparisons in bench/peers: one workload, run a pass at a time on one core whenever a line
 // arrives on stdin, so that scripts/bench can alternate it with a peer that does the same. Prints
 // RATE<TAB>samples/s<TAB>CPU seconds a million samples.
-//   regatta_rounds write ctr_dnn|multihot PATH SAMPLES    the data: PATH.txt, PATH.bin
+//   regatta_rounds write ctr_dnn|multihot|uniform PATH SAMPLES    the data: PATH.txt, PATH.bin
 //   regatta_rounds ctr_dnn_text|ctr_dnn_memory|multihot PATH
 //   regatta_rounds ctr_dnn_async PATH                     a server and a worker of one thread; on any core
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <functional>
-#include <iostream>
 #include <string>
 
 #include "bench/e2e/workload.h"
+#include "bench/rounds.h"
 #include "bench/server_process.h"
 #include "worker/blas.h"
 
@@ -21,24 +20,24 @@ namespace {
 constexpr uint64_t kMultihotRows = 2'000'000;
 
 int Write(const std::string& work, const std::string& path, int samples) {
-  const Shape shape = work == "multihot" ? MultihotShape(samples, kMultihotRows) : CtrDnnShape(samples);
+  Shape shape;  // uniform: a million ids, hardly any of them twice in a batch
+  if (work == "multihot") shape = MultihotShape(samples, kMultihotRows);
+  if (work == "ctr_dnn") shape = CtrDnnShape(samples);
+  shape.samples = samples;
   WriteSlotText(path + ".txt", shape, 1);
   WriteBinary(path + ".bin", shape, 1);
   return 0;
 }
 
-// A pass for every line; `others` is the processor time of other processes that take part.
-void Serve(Workload& job, const std::function<double()>& others) {
-  const auto cpu = [&] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC + others(); };
-  job.Pass();
-  std::puts("READY");
-  std::fflush(stdout);
-  for (std::string line; std::getline(std::cin, line);) {
-    const double start = cpu();
-    const double rate = job.Pass();
-    std::printf("RATE\t%.1f\t%.2f\n", rate, (cpu() - start) / static_cast<double>(job.samples_a_pass()) * 1e6);
-    std::fflush(stdout);
-  }
+// Passes of the job; `others` as ServeRounds has it.
+void Serve(
+    Workload& job, const std::function<double()>& others = [] { return 0.0; }) {
+  ServeRounds(
+      [&] {
+        job.Pass();
+        return job.samples_a_pass();
+      },
+      others);
 }
 
 int Rounds(const std::string& work, const std::string& path) {
@@ -50,7 +49,7 @@ int Rounds(const std::string& work, const std::string& path) {
                                : CtrDnnYaml(data, 1, work == "ctr_dnn_memory" ? Reading::kInMemory : Reading::kStream);
   Workload job(folder.path(), yaml, 1);
   if (work == "multihot") job.Fill(kMultihotRows);
-  Serve(job, [] { return 0.0; });
+  Serve(job);
   return 0;
 }
 

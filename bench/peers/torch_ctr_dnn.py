@@ -1,6 +1,8 @@
 """CTR-DNN in PyTorch, one core: 26 slots, dim 10, 400-400-400, batch 1000, sparse embedding with SparseAdam and Adam
 for the rest.
-Usage: torch_ctr_dnn.py text|memory PATH     (PATH.txt and PATH.bin by regatta_rounds write; see rounds.py)"""
+Usage: torch_ctr_dnn.py text|memory PATH     (PATH.txt and PATH.bin by regatta_rounds write; see rounds.py)
+With PEER_BAGS=1 the rows come from an EmbeddingBag, else from an Embedding: there is one id a slot."""
+import os
 import sys
 
 import rounds
@@ -9,24 +11,18 @@ rounds.one_core()
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
+import ctr_dnn  # noqa: E402
 import data  # noqa: E402
 
-DIM, RATE = 10, 1e-4
 
-
-class CtrDnn(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embedding = nn.Embedding(rounds.ROWS, DIM, sparse=True)
-        nn.init.uniform_(self.embedding.weight, -0.05, 0.05)
-        widths = [data.SLOTS * DIM + data.DENSE, 400, 400, 400]
-        layers = []
-        for fan_in, fan_out in zip(widths, widths[1:]):
-            layers += [nn.Linear(fan_in, fan_out), nn.ReLU(inplace=True)]
-        self.mlp = nn.Sequential(*layers, nn.Linear(widths[-1], 1))
-
-    def forward(self, dense, ids):
-        return self.mlp(torch.cat([self.embedding(ids).view(len(ids), -1), dense], 1)).squeeze(1)
+def lookup():
+    """The table, and a function from ids [batch, slots] to their rows."""
+    if "PEER_BAGS" not in os.environ:
+        table = nn.Embedding(rounds.ROWS, ctr_dnn.DIM, sparse=True)
+        return table, table
+    table = nn.EmbeddingBag(rounds.ROWS, ctr_dnn.DIM, mode="sum", sparse=True, include_last_offset=True)
+    offsets = torch.arange(rounds.BATCH * data.SLOTS + 1)
+    return table, lambda ids: table(ids.view(-1), offsets[:ids.numel() + 1])
 
 
 def tensors(batch):
@@ -36,10 +32,11 @@ def tensors(batch):
 def main(kind, path):
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    model = CtrDnn()
-    sparse = torch.optim.SparseAdam([model.embedding.weight], lr=RATE)
-    dense = torch.optim.Adam(model.mlp.parameters(), lr=RATE, fused=True)
-    loss_of = nn.BCEWithLogitsLoss()
+    table, rows_of = lookup()
+    nn.init.uniform_(table.weight, -0.05, 0.05)
+    mlp = ctr_dnn.Mlp()
+    sparse = torch.optim.SparseAdam([table.weight], lr=ctr_dnn.RATE)
+    dense = ctr_dnn.adam(mlp.layers.parameters())
     in_memory = None
     if kind == "memory":
         in_memory = [tensors(batch) for batch in data.text_batches(path + ".txt", rounds.BATCH, rounds.ROWS)]
@@ -50,7 +47,7 @@ def main(kind, path):
         for labels, features, ids in batches:
             sparse.zero_grad(set_to_none=True)
             dense.zero_grad(set_to_none=True)
-            loss_of(model(features, ids), labels).backward()
+            mlp.backward(rows_of(ids), features, labels)
             sparse.step()
             dense.step()
             samples += len(labels)

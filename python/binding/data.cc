@@ -1,17 +1,17 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <initializer_list>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/raw_vector.h"
 #include "binding/bind.h"
+#include "binding/interrupt_watch.h"
 #include "binding/status.h"
 #include "binding/wait.h"
 #include "data/batch.h"
@@ -28,31 +28,67 @@ namespace nb = nanobind;
 // A batch that goes back to its dataset when Python drops the last array of it.
 struct OwnedBatch {
   OwnedBatch(std::shared_ptr<data::Dataset> from, std::unique_ptr<data::Batch> taken)
-      : dataset(std::move(from)), batch(std::move(taken)) {}
+      : dataset(std::move(from)), batch(std::move(taken)), offsets(batch->offsets.begin(), batch->offsets.end()) {}
   OwnedBatch(const OwnedBatch&) = delete;
   OwnedBatch& operator=(const OwnedBatch&) = delete;
   ~OwnedBatch() { dataset->Recycle(std::move(batch)); }
 
   std::shared_ptr<data::Dataset> dataset;
   std::unique_ptr<data::Batch> batch;
+  base::RawVector<int64_t> offsets;  // PyTorch has no 32-bit ones without a sign
 };
 
-template <typename T>
-using Array = nb::ndarray<nb::numpy, T, nb::c_contig>;
-
-// A view of the batch's memory, which lives as long as the array.
-template <typename T, typename From>
-Array<T> ViewOf(nb::handle self, std::vector<From>& values, std::vector<size_t> shape) {
-  static_assert(sizeof(T) == sizeof(From));
-  return Array<T>(reinterpret_cast<T*>(values.data()), shape.size(), shape.data(), self);
+// A view of the batch's memory, which lives as long as the array: NumPy's, or a tensor.
+template <typename Framework, typename T, typename Values>
+nb::object ViewOf(nb::handle owner, Values& values, std::initializer_list<size_t> shape) {
+  static_assert(sizeof(T) == sizeof(typename Values::value_type));
+  using Array = nb::ndarray<Framework, T, nb::c_contig>;
+  return nb::cast(Array(reinterpret_cast<T*>(values.data()), shape.size(), shape.begin(), owner));
 }
 
-size_t Samples(const OwnedBatch& b) { return static_cast<size_t>(b.batch->size); }
-
-nb::object Optional(nb::handle self, std::vector<float>& values, const OwnedBatch& b) {
-  if (values.empty()) return nb::none();
-  return nb::cast(ViewOf<float>(self, values, {Samples(b)}));
+// (keys, offsets, dense, labels, weights or None, values or None).
+template <typename Framework>
+nb::tuple ArraysOf(std::unique_ptr<OwnedBatch> owned) {
+  OwnedBatch& b = *owned;
+  const nb::object owner = nb::cast(owned.release(), nb::rv_policy::take_ownership);
+  const auto samples = static_cast<size_t>(b.batch->size), labels = static_cast<size_t>(b.batch->label_dim);
+  const auto floats = [&](std::vector<float>& values, std::initializer_list<size_t> shape) {
+    return ViewOf<Framework, float>(owner, values, shape);
+  };
+  const auto optional = [&](std::vector<float>& values) -> nb::object {
+    return values.empty() ? nb::none() : floats(values, {values.size()});
+  };
+  return nb::make_tuple(ViewOf<Framework, int64_t>(owner, b.batch->keys, {b.batch->keys.size()}),
+                        ViewOf<Framework, int64_t>(owner, b.offsets, {b.offsets.size()}),
+                        floats(b.batch->dense, {samples, static_cast<size_t>(b.batch->dense_dim)}),
+                        labels > 1 ? floats(b.batch->labels, {samples, labels}) : floats(b.batch->labels, {samples}),
+                        optional(b.batch->weights), optional(b.batch->values));
 }
+
+nb::object NextBatch(const std::shared_ptr<data::Dataset>& dataset, bool tensors) {
+  std::unique_ptr<OwnedBatch> owned;
+  WaitOrRaise([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(std::unique_ptr<data::Batch> batch, dataset->Next());
+    if (batch != nullptr) owned = std::make_unique<OwnedBatch>(dataset, std::move(batch));
+    return absl::OkStatus();
+  });
+  if (owned == nullptr) {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();  // the pass ends because of Ctrl+C, not of its data
+    return nb::none();
+  }
+  return tensors ? ArraysOf<nb::pytorch>(std::move(owned)) : ArraysOf<nb::numpy>(std::move(owned));
+}
+
+class PassWatch {
+ public:
+  explicit PassWatch(std::shared_ptr<data::Dataset> dataset)
+      : dataset_(std::move(dataset)), watch_(std::in_place, [this] { dataset_->Interrupt(); }) {}
+  void End() { watch_.reset(); }
+
+ private:
+  const std::shared_ptr<data::Dataset> dataset_;
+  std::optional<InterruptWatch> watch_;
+};
 
 // Takes keyword arguments into options: take("name", option).
 auto TakerOf(const nb::kwargs& given) {
@@ -145,82 +181,26 @@ using Shared = std::shared_ptr<data::Dataset>;
 }  // namespace
 
 void BindData(nb::module_& m) {
-  nb::class_<OwnedBatch>(m, "Batch", "A batch as parsed.")
-      .def_prop_ro("index", [](const OwnedBatch& b) { return b.batch->index; })
-      .def_prop_ro("size", [](const OwnedBatch& b) { return b.batch->size; })
-      .def_prop_ro("slots", [](const OwnedBatch& b) { return b.batch->slots; })
-      .def_prop_ro("keys",
-                   [](nb::handle self) {
-                     auto& keys = nb::cast<OwnedBatch&>(self).batch->keys;
-                     return ViewOf<int64_t>(self, keys, {keys.size()});
-                   })
-      .def_prop_ro("offsets",
-                   [](nb::handle self) {
-                     auto& offsets = nb::cast<OwnedBatch&>(self).batch->offsets;
-                     return ViewOf<uint32_t>(self, offsets, {offsets.size()});
-                   })
-      .def_prop_ro("values",
-                   [](nb::handle self) -> nb::object {
-                     auto& values = nb::cast<OwnedBatch&>(self).batch->values;
-                     if (values.empty()) return nb::none();
-                     return nb::cast(ViewOf<float>(self, values, {values.size()}));
-                   })
-      .def_prop_ro("dense",
-                   [](nb::handle self) {
-                     auto& b = nb::cast<OwnedBatch&>(self);
-                     return ViewOf<float>(self, b.batch->dense, {Samples(b), static_cast<size_t>(b.batch->dense_dim)});
-                   })
-      .def_prop_ro("labels",
-                   [](nb::handle self) {
-                     auto& b = nb::cast<OwnedBatch&>(self);
-                     std::vector<size_t> shape{Samples(b)};
-                     if (b.batch->label_dim > 1) shape.push_back(static_cast<size_t>(b.batch->label_dim));
-                     return ViewOf<float>(self, b.batch->labels, shape);
-                   })
-      .def_prop_ro("weights", [](nb::handle self) {
-        auto& b = nb::cast<OwnedBatch&>(self);
-        return Optional(self, b.batch->weights, b);
-      });
+  nb::class_<OwnedBatch>(m, "Batch", "The memory of a batch's arrays.");
   nb::class_<data::Dataset>(m, "Dataset", "A source of batches.")
       .def(
           "begin_pass",
           [](data::Dataset& dataset, uint64_t number, uint64_t batches) {
-            absl::Status status;
-            {
-              nb::gil_scoped_release release;
-              status = dataset.BeginPass({.pass = number, .low = batches});
-            }
-            RaiseIfError(status);
+            WaitOrRaise([&] { return dataset.BeginPass({.pass = number, .low = batches}); });
           },
           nb::arg("number"), nb::arg("batches"), "Pass `number` without its first batches.")
-      .def("end_pass",
-           [](data::Dataset& dataset) {
-             absl::Status status;
-             {
-               nb::gil_scoped_release release;
-               status = dataset.EndPass();
-             }
-             RaiseIfError(status);
-           })
+      .def("end_pass", [](data::Dataset& dataset) { WaitOrRaise([&] { return dataset.EndPass(); }); })
       .def("interrupt", &data::Dataset::Interrupt)
       .def_prop_ro("bad_lines", [](const data::Dataset& dataset) { return dataset.progress().bad_lines; })
       .def_prop_ro("bytes_done", [](const data::Dataset& dataset) { return dataset.progress().bytes_done; })
       .def_prop_ro("bytes_total", [](const data::Dataset& dataset) { return dataset.progress().bytes_total; });
   m.def("make_dataset",
         [](const nb::kwargs& given) -> Shared { return Shared(ValueOf(data::MakeDataset(OptionsOf(given)))); });
-  m.def(
-      "next_batch",
-      [](const Shared& dataset) -> std::unique_ptr<OwnedBatch> {
-        absl::StatusOr<std::unique_ptr<data::Batch>> batch;
-        {
-          nb::gil_scoped_release release;
-          batch = dataset->Next();
-        }
-        std::unique_ptr<data::Batch> next = ValueOf(std::move(batch));
-        if (next == nullptr) return nullptr;
-        return std::make_unique<OwnedBatch>(dataset, std::move(next));
-      },
-      nb::arg("dataset"), "The next batch, or None at the end of the pass.");
+  nb::class_<PassWatch>(m, "PassWatch", "Ends the pass of a dataset, which may wait for data, when Ctrl+C comes.")
+      .def(nb::init<std::shared_ptr<data::Dataset>>(), nb::arg("dataset"))
+      .def("end", &PassWatch::End);
+  m.def("next_batch", &NextBatch, nb::arg("dataset"), nb::arg("tensors"),
+        "The arrays of the next batch, or None at the end of the pass.");
   m.def("generate", &Generate);
   m.def("expand_files", [](const std::string& pattern) { return ValueOf(data::ExpandFiles(pattern)); });
   m.def("split_files", [](const std::vector<std::string>& files, int index, int count, bool by_suffix) {

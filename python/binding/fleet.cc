@@ -7,13 +7,10 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/job_policy.h"
@@ -22,6 +19,7 @@
 #include "binding/arrays.h"
 #include "binding/bind.h"
 #include "binding/interrupt.h"
+#include "binding/interrupt_watch.h"
 #include "binding/status.h"
 #include "binding/steps.h"
 #include "binding/wait.h"
@@ -71,22 +69,14 @@ void InitWorker(Fleet& fleet, const std::string& tables, const std::string& mode
   options.geo_interval = static_cast<uint64_t>(geo_step);
   if (returns) options.on_loss = base::LossPolicy::kAwait;
   options.cancelled = &Interruptible::Interrupted;
+  options.given_up = &Interruptible::GivenUp;
   WaitOrRaise([&] { return fleet.InitWorker(options); });
 }
 
-// RunServer ends at its own Stop only: a thread looks for signals meanwhile.
+// RunServer ends at its own Stop only.
 absl::Status Serve(Fleet& fleet) {
-  std::atomic<bool> done{false};
-  std::thread watch([&] {
-    while (!done) {
-      if (Interruptible::Interrupted()) fleet.StopServer();
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-  });
-  absl::Status status = fleet.RunServer();
-  done = true;
-  watch.join();
-  return status;
+  const InterruptWatch watch([&] { fleet.StopServer(); });
+  return fleet.RunServer();
 }
 
 Steps* Start(Fleet& fleet, uint64_t first_step) { return new Steps(*ValueOf(fleet.StartCommunicator(first_step))); }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/raw_vector.h"
 #include "binding/arrays.h"
 #include "binding/bind.h"
 #include "binding/lookup_call.h"
@@ -27,14 +28,13 @@ absl::StatusOr<base::Pooling> PoolingNamed(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("mode '", name, "': there are sum, mean and sqrtn"));
 }
 
-// Offsets begin at 0, do not decrease and end with the number of ids.
-absl::StatusOr<std::vector<uint32_t>> CheckedOffsets(std::span<const int64_t> offsets, size_t ids) {
+// Which offset is wrong: they begin at 0, do not decrease and end with the number of ids.
+absl::Status CheckOffsets(std::span<const int64_t> offsets, size_t ids) {
   if (ids > kMaxIds)
     return absl::InvalidArgumentError(absl::StrCat("a lookup of ", ids, " ids; there may be 2^32 - 1"));
   if (offsets.empty() || offsets[0] != 0)
     return absl::InvalidArgumentError(
         absl::StrCat("offsets[0] must be 0, and is ", offsets.empty() ? "missing" : absl::StrCat(offsets[0])));
-  std::vector<uint32_t> checked(offsets.size());
   int64_t last = 0;
   for (size_t i = 0; i < offsets.size(); ++i) {
     if (offsets[i] < last)
@@ -44,17 +44,38 @@ absl::StatusOr<std::vector<uint32_t>> CheckedOffsets(std::span<const int64_t> of
       return absl::InvalidArgumentError(
           absl::StrCat("offsets[", i, "] is ", offsets[i], ", and there are ", ids, " ids"));
     last = offsets[i];
-    checked[i] = static_cast<uint32_t>(last);
   }
   if (static_cast<uint64_t>(last) != ids)
     return absl::InvalidArgumentError(absl::StrCat("the last offset is ", last, ", and there are ", ids, " ids"));
-  return checked;
+  return absl::OkStatus();
+}
+
+// Whether they are right, without a branch for each: a sign anywhere, of an offset or of a difference, is a fault.
+bool Right(std::span<const int64_t> offsets, size_t ids) {
+  if (ids > kMaxIds || offsets.empty() || offsets[0] != 0 || static_cast<uint64_t>(offsets.back()) != ids) return false;
+  uint64_t signs = 0;
+  for (size_t i = 1; i < offsets.size(); ++i)
+    signs |=
+        static_cast<uint64_t>(offsets[i]) | (static_cast<uint64_t>(offsets[i]) - static_cast<uint64_t>(offsets[i - 1]));
+  return signs >> 63 == 0;
+}
+
+// As plans have them, until the thread's next call.
+absl::StatusOr<std::span<const uint32_t>> PlanOffsets(std::span<const int64_t> offsets, size_t ids) {
+  thread_local base::RawVector<uint32_t> narrow;
+  if (!Right(offsets, ids)) {
+    RETURN_IF_ERROR(CheckOffsets(offsets, ids));
+    return absl::InternalError("offsets are both right and wrong");
+  }
+  narrow.resize(offsets.size());
+  for (size_t i = 0; i < offsets.size(); ++i) narrow[i] = static_cast<uint32_t>(offsets[i]);
+  return std::span<const uint32_t>(narrow);
 }
 
 LookupCall* NewLookup(int table, const std::string& mode, const Vector<const int64_t>& ids,
                       const Vector<const int64_t>& offsets, const std::optional<Vector<const float>>& weights) {
   const base::Pooling pooling = ValueOf(PoolingNamed(mode));
-  const std::vector<uint32_t> checked = ValueOf(CheckedOffsets(SpanOf(offsets), ids.size()));
+  const std::span<const uint32_t> checked = ValueOf(PlanOffsets(SpanOf(offsets), ids.size()));
   std::span<const float> values;
   if (weights.has_value()) values = SpanOf(*weights);
   if (!values.empty() && values.size() != ids.size())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "lookup/chosen_slots.h"
 #include "lookup/pooling.h"
@@ -12,11 +13,27 @@ namespace {
 constexpr std::array<int, 1> kOneSlot = {0};
 const lookup::SlotChoice kWhole{1, kOneSlot};
 
+// A thread's planner, and the plans of lookups that are over: a plan takes megabytes, which the system would clear
+// again for each step.
+struct Plans {
+  lookup::Planner planner;
+  std::vector<lookup::KeyPlan> spare;
+};
+constexpr size_t kSpare = 8;  // a step's lookups, and the next one's
+thread_local Plans plans;
+
 }  // namespace
 
 LookupCall::LookupCall(int table, base::Pooling pooling, const lookup::Bags& bags) : table_(table), pooling_(pooling) {
-  thread_local lookup::Planner planner;
-  planner.Plan(bags, plan_);
+  if (!plans.spare.empty()) {
+    plan_ = std::move(plans.spare.back());
+    plans.spare.pop_back();
+  }
+  plans.planner.Plan(bags, plan_);
+}
+
+LookupCall::~LookupCall() {
+  if (plans.spare.size() < kSpare) plans.spare.push_back(std::move(plan_));
 }
 
 void LookupCall::Gather(base::RowsView<const float> rows, float* out) const {

@@ -16,6 +16,9 @@ class LookupCall {
  public:
   // `bags` has offsets of each bag's first id and the number of ids at the end.
   LookupCall(int table, base::Pooling pooling, const lookup::Bags& bags);
+  ~LookupCall();
+  LookupCall(const LookupCall&) = delete;
+  LookupCall& operator=(const LookupCall&) = delete;
 
   int table() const { return table_; }
   base::Pooling pooling() const { return pooling_; }

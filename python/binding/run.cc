@@ -16,6 +16,7 @@
 #include "binding/bind.h"
 #include "binding/run_job.h"
 #include "binding/status.h"
+#include "binding/stop_signal.h"
 
 namespace regatta::binding {
 namespace {
@@ -168,6 +169,7 @@ int EndOf(const Run& run) {
 }  // namespace
 
 void BindRun(nb::module_& m) {
+  m.def("stop_requested", [] { return StopSignal::watching() && StopSignal::Requested() != 0; });
   nb::class_<Run>(m, "Run", "A run: its epochs, saves and checkpoints, and where it begins.")
       .def(
           "__init__",

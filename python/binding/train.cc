@@ -41,12 +41,11 @@ void Pull(Steps& steps, const std::vector<Target>& lookups) {
   WaitOrRaise([&] { return steps.Pull(targets); });
 }
 
-void CopyDense(const Steps& steps, int64_t offset, const Vector<float>& out) {
+// The memory itself: until the step's commit or the next pull.
+nb::object DenseOf(const Steps& steps) {
   const std::span<const float> dense = steps.dense();
-  if (offset < 0 || static_cast<uint64_t>(offset) + out.size() > dense.size())
-    Raise(absl::OutOfRangeError(absl::StrCat("dense elements [", offset, ", ",
-                                             offset + static_cast<int64_t>(out.size()), ") of ", dense.size())));
-  std::copy_n(dense.begin() + offset, out.size(), out.data());
+  const nb::ndarray<nb::pytorch, float, nb::ndim<1>> view(const_cast<float*>(dense.data()), {dense.size()});
+  return nb::cast(view, nb::rv_policy::reference);
 }
 
 using DensePart = std::tuple<int64_t, Vector<const float>>;
@@ -98,7 +97,7 @@ void BindTrain(nb::module_& m) {
           nb::arg("lookups"), nb::arg("step"), nb::arg("number"), nb::arg("batch"),
           "The lookups that the next step's first pull has.")
       .def("pull", &Pull, nb::arg("lookups"), "Fills (lookup, out, rows or None) for each.")
-      .def("copy_dense", &CopyDense, nb::arg("offset"), nb::arg("out"), "Dense parameters of the last pull.")
+      .def("dense", &DenseOf, "The dense parameters of the last pull, to read before the commit or another pull.")
       .def("commit", &Commit, nb::arg("samples"), nb::arg("grads"), nb::arg("dense"), nb::arg("dense_rate").none(),
            "(lookup, one gradient of each key, learning rate) for each, and (offset, gradients) of the dense "
            "parameters.");

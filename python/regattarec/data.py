@@ -78,17 +78,21 @@ class Dataset:
             raise errors.FailedPreconditionError("a pass over this dataset is under way: end it, or make another one")
         if self._dataset is None:
             self._dataset = _core.make_dataset(**self._options)
+        if tensors := self._tensors:
+            import torch  # noqa: F401
         skip, self._skip = self._skip, 0
         number, self.epoch = self.epoch, self.epoch + 1
         self._busy = True
         whole = False
+        watch = _core.PassWatch(self._dataset)
         try:
             self._dataset.begin_pass(number, skip)
-            while (batch := _core.next_batch(self._dataset)) is not None:
-                yield self._view(batch)
+            while (arrays := _core.next_batch(self._dataset, tensors)) is not None:
+                yield Batch._make(arrays)
             whole = True
         finally:
             self._busy = False
+            watch.end()
             if whole:
                 self._dataset.end_pass()
             else:  # the loop was left, or reading failed
@@ -106,13 +110,6 @@ class Dataset:
     def identity(self):
         """What decides which batch is batch k."""
         return {name: value for name, value in self._options.items() if name != "readers"}
-
-    def _view(self, batch):
-        arrays = Batch(batch.keys, batch.offsets.astype("int64"), batch.dense, batch.labels, batch.weights, batch.values)
-        if not self._tensors:
-            return arrays
-        import torch
-        return Batch(*(None if array is None else torch.from_numpy(array) for array in arrays))
 
 
 def generate(out, *, samples=100_000, test_samples=0, files=1, test_files=1, format="slot_text", compress="none",

@@ -56,6 +56,7 @@ class Job:
         self.done = False
         self.steps = None  # once training has begun
         self._joined = False
+        self.returns = False  # whether a process that replaces this one, killed, goes on in its place
         self.samples = 0  # of the last commit
         self._at_join = []
         self._at_pass = []
@@ -140,7 +141,7 @@ class Job:
             raise errors.FailedPreconditionError("no table is declared: make an Embedding or EmbeddingBag first")
         tables = {"sparse": list(self.tables.values()), "dense": self.dense or {"parameters": []}}
         self.fleet.init_worker(json.dumps(tables), self.mode, self.geo_step, returns)
-        self._joined = True
+        self._joined, self.returns = True, returns
         self.step = self.fleet.loaded_steps  # of a save that the servers began with
         atexit.register(self._leave)
         for call in self._at_join:
@@ -201,17 +202,17 @@ class Job:
                 self.steps.prefetch([lookup for lookup, _, _ in self._ahead], self.step + 1, self._pass,
                                     self.step + 1 - self._first)
 
-    def waits_for_next_step(self, target):
-        """Whether it is filled by a step that was not begun."""
-        return any(target[0] is lookup for lookup, _, _ in self._ahead)
+    def waits_for_next_step(self, lookup):
+        """Whether a step that was not begun pulls it."""
+        return any(lookup is waiting for waiting, _, _ in self._ahead)
 
-    def has_pulled(self, target):
-        """Whether the present step has filled it, which is begun for it."""
+    def has_pulled(self, lookup):
+        """Whether the present step has pulled it, which is begun for it."""
         with self._lock:
             self._check()
             if not self._open:
                 self._begin_step()
-            return not self.waits_for_next_step(target)
+            return not self.waits_for_next_step(lookup)
 
     def fill(self, table, keys, vectors):
         """Puts vectors into a table. Until the job begins they wait."""
@@ -245,16 +246,22 @@ class Job:
             self.steps.begin_step(True, self.step, self._pass, self.step - self._first)
             self.steps.pull([])
 
+    @property
+    def weighs_steps(self):
+        """Whether a step's gradients meet those of others, and count by its samples."""
+        return not self.fleet.alone
+
     def commit(self, samples, grads, dense=(), dense_rate=None):
         """Ends the step with (lookup, one gradient of each key, learning rate) for each.
 
-        With 0 samples nothing is learnt, and others that wait for the step go on.
+        Gradients are sums over the samples; where nothing weighs steps they are means. With 0 samples nothing is learnt,
+        and others that wait for the step go on.
         """
         with self._lock:
             self._check()
             if not self._open and not self._begin_step():
                 self.steps.pull([])
-            self.steps.commit(samples, grads, list(dense), dense_rate)
+            self.steps.commit(samples if self.weighs_steps else min(samples, 1), grads, dense, dense_rate)
             self._open = False
             self.step += 1
             self.samples = samples

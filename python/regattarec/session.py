@@ -92,6 +92,10 @@ class Session:
             raise errors.FailedPreconditionError("a session is entered once, and one at a time")
         if job.steps is not None:
             raise errors.FailedPreconditionError("training has begun: enter the session before the first lookup")
+        if job.joined and self._comes_back() and not job.returns:
+            raise errors.FailedPreconditionError(
+                "killed workers of this job are started again, and it was joined before the session could say that they come "
+                "back: leave out what joins it (fleet.init_worker, regattarec.torch.init_process_group); a session does it itself")
         try:
             job.join(returns=self._comes_back())
         except errors.Error as error:
@@ -264,6 +268,7 @@ class Session:
             asked = time.perf_counter()
             batch = next(source, None)
             if not self._goes_on(batch is not None):
+                goes_on = not _core.stop_requested()  # which ends a wait for data, too
                 break
             read += time.perf_counter() - asked
             if self._seed is not None:

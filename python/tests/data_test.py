@@ -2,6 +2,7 @@
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -101,6 +102,24 @@ class DataTest(unittest.TestCase):
         data = open_clicks()
         next(iter(data))
         self.assertEqual(len(list(pickle.loads(pickle.dumps(open_clicks())))), 3)
+
+    def test_ctrl_c_ends_a_wait_for_data(self):
+        code = f"""
+from regattarec.data import Dataset
+print("begun", flush=True)
+try:
+    for batch in Dataset({str(CLICKS)!r}, slots=26, dense_dim=13, batch_size=16, pipe_command="sleep 100"):
+        pass
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "begun\n")
+        with self.assertRaises(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=20)[0], "interrupted\n")
 
     def test_a_loader_of_pytorch_takes_it(self):
         code = f"""

@@ -2,17 +2,16 @@
 import pathlib
 import re
 import subprocess
-import sys
 import unittest
 
-from script import BIN, ScriptTest
+from script import BIN, PYTHON, ScriptTest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 
 class ExamplesTest(ScriptTest):
     def run_example(self, name, *arguments, launch=()):
-        command = [sys.executable, EXAMPLES / name / "train.py", *arguments]
+        command = [*PYTHON, EXAMPLES / name / "train.py", *arguments]
         if launch:
             command = [BIN / "regatta", "launch", *launch, "--", *command]
         done = subprocess.run(list(map(str, command)), cwd=self.folder, env=self.env, capture_output=True, text=True,

@@ -6,7 +6,7 @@ import sys
 import time
 import unittest
 
-from script import BIN, ScriptTest, free_port
+from script import BIN, PYTHON, ScriptTest, free_port
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch_fleet" / "train.py"
 HOSTS = ("127.0.0.11", "127.0.0.12")
@@ -17,7 +17,7 @@ class FleetTest(ScriptTest):
     def start(self, name, *arguments, **env):
         log = open(self.folder / f"{name}.log", "wb")
         self.addCleanup(log.close)
-        process = subprocess.Popen([sys.executable, "-u", *map(str, arguments)], cwd=self.folder,
+        process = subprocess.Popen([*PYTHON, "-u", *map(str, arguments)], cwd=self.folder,
                                    env={**self.env, **{key: str(value) for key, value in env.items()}}, stdout=log,
                                    stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         self.addCleanup(process.kill)
@@ -81,7 +81,7 @@ class FleetTest(ScriptTest):
         self.assertIn("DeadlineExceededError", self.said("w").splitlines()[-1])
 
     def test_alone_and_under_the_launchers(self):
-        out = subprocess.run([sys.executable, EXAMPLE, "--epochs=1"], cwd=self.folder, env=self.env, capture_output=True,
+        out = subprocess.run([*PYTHON, EXAMPLE, "--epochs=1"], cwd=self.folder, env=self.env, capture_output=True,
                              text=True, timeout=100)
         self.assertEqual(out.returncode, 0, out.stderr)
         alone = float(out.stdout.split()[-1])
@@ -175,6 +175,16 @@ class FleetTest(ScriptTest):
             with self.subTest(end):
                 self.run_script(self.SCRIPT.replace("{body}", end), launch=TWO, code=code)
                 self.assertEqual("broken" in self.log("serverlog.0"), code == 1)
+
+    def test_a_session_of_a_job_that_was_joined_before_says_so(self):
+        self.run_script(self.SCRIPT.replace("{body}", """
+            try:
+                with rt.session():
+                    pass
+            except regattarec.FailedPreconditionError as error:
+                print("refused:", error)
+            """.strip()), launch=(*TWO, "--max_restarts=1"))
+        self.assertIn("refused: killed workers of this job", self.log("workerlog.0"))
 
     def test_roles_that_the_program_names(self):
         port = free_port("127.0.0.1")

@@ -9,6 +9,9 @@ import tempfile
 import textwrap
 import unittest
 
+# A sanitizer's runtime, which an interpreter loads first; programs that were built with it have it inside.
+_PRELOAD = os.environ.pop("LD_PRELOAD", None)
+PYTHON = [sys.executable] if _PRELOAD is None else ["env", f"LD_PRELOAD={_PRELOAD}", sys.executable]
 BIN = pathlib.Path(os.environ.get("REGATTA_BIN", pathlib.Path(__file__).resolve().parents[2] / "build" / "bin"))
 
 
@@ -38,12 +41,12 @@ class ScriptTest(unittest.TestCase):
         """Runs it, under `regatta launch` where `launch` has its arguments; what it printed."""
         path = self.folder / "script.py"
         path.write_text(textwrap.dedent(script))
-        command = [sys.executable, str(path), *arguments]
+        command = [*PYTHON, str(path), *arguments]
         if launch:
             command = [str(BIN / "regatta"), "launch", *launch, "--", *command]
         done = subprocess.run(command, cwd=self.folder, env={**self.env, **(env or {})}, capture_output=True, text=True,
                               timeout=120)
-        logs = "".join(f"\n== {log.name}\n{log.read_text()[-1500:]}" for log in sorted(self.folder.glob("log/*")))
+        logs = "".join(f"\n== {log.name}\n{log.read_text()[-1500:]}" for log in sorted(self.folder.glob("log/*log.*")))
         self.assertEqual(done.returncode, code, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}{logs}")
         self.stderr = done.stderr
         return done.stdout

@@ -4,11 +4,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
+import textwrap
 import time
 import unittest
 
-from script import BIN, ScriptTest
+from script import BIN, PYTHON, ScriptTest
 
 # Trains on made-up clicks, prints what the epochs came to and, at the end, every row and parameter. With stop_at it
 # sends itself a signal at that step.
@@ -119,7 +119,7 @@ class SessionTest(ScriptTest):
         self.addCleanup(out.close)
         process = subprocess.Popen(
             [BIN / "regatta", "launch", "--server_num=2", "--worker_num=2", f"--log_dir=log_{name}",
-             "--max_restarts=20", "--", sys.executable, script, json.dumps({"save": name, **options})],
+             "--max_restarts=20", "--", *PYTHON, script, json.dumps({"save": name, **options})],
             cwd=self.folder, env=self.env, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         self.addCleanup(process.kill)
         return process
@@ -176,6 +176,34 @@ class SessionTest(ScriptTest):
         self.assertEqual(self.dump("killed/1"), self.dump("straight/1"))
         self.assertEqual(again["rows"], whole["rows"])
         self.assertEqual(again["parameters"], whole["parameters"])
+
+    def test_a_signal_ends_a_wait_for_data_and_the_run_is_saved(self):
+        (self.folder / "clicks.txt").write_text("click:1 1:7\n" * 20)
+        script = self.folder / "script.py"
+        script.write_text(textwrap.dedent("""
+            import torch, regattarec.torch as rt
+            from regattarec.data import Dataset
+            e = rt.Embedding(None, 1, rule=rt.SGD(lr=1.0), init=rt.Constant(0.0))
+            o = rt.wrap(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), e)
+            hangs = Dataset("clicks.txt", slots=1, batch_size=5, pipe_command="sleep 100")
+            with rt.session(save="model") as s:
+                for epoch in s.epochs(2):
+                    print("epoch", epoch, "begins", flush=True)
+                    for batch in s.batches(range(3) if epoch == 0 else hangs):
+                        e(torch.tensor([1])).sum().backward(); o.step(); o.zero_grad()
+            """))
+        process = subprocess.Popen([*PYTHON, script], cwd=self.folder, env=self.env, text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT)
+        self.addCleanup(process.kill)
+        while process.stdout.readline() != "epoch 1 begins\n":
+            self.assertIsNone(process.poll())
+        with self.assertRaises(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=20)[0]
+        self.assertEqual(process.returncode, 143, said)
+        self.assertIn("stopped in epoch 1 at batch 0; saved", said)
+        self.assertEqual(json.loads(self.checkpoints("model"))[-1]["step"], 3)
 
     def test_an_epoch_and_a_run_may_be_left_early(self):
         out = self.run_script("""

@@ -2,10 +2,9 @@
 import json
 import signal
 import subprocess
-import sys
 import unittest
 
-from script import BIN, ScriptTest
+from script import BIN, PYTHON, ScriptTest, free_port
 
 TWO = ("--server_num=2", "--worker_num=2")
 
@@ -97,11 +96,11 @@ class TorchClusterTest(ScriptTest):
         script.write_text("import torch, regattarec.torch as rt\nrt.Embedding(None, 2)(torch.tensor([1]))\n")
         env = {**self.env, "TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": "0", "PADDLE_TRAINERS_NUM": "1",
                "PADDLE_PSERVERS_IP_PORT_LIST": "127.0.0.1:9"}
-        done = subprocess.run([sys.executable, script], env={**env, "REGATTA_SERVER_WAIT_TIMEOUT": "2"}, text=True,
+        done = subprocess.run([*PYTHON, script], env={**env, "REGATTA_SERVER_WAIT_TIMEOUT": "2"}, text=True,
                               capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 1)
         self.assertIn("127.0.0.1:9", done.stderr.splitlines()[-1])
-        with subprocess.Popen([sys.executable, script], env=env, text=True, stderr=subprocess.PIPE) as process:
+        with subprocess.Popen([*PYTHON, script], env=env, text=True, stderr=subprocess.PIPE) as process:
             for line in process.stderr:
                 if "server not ready" in line:
                     break
@@ -109,6 +108,42 @@ class TorchClusterTest(ScriptTest):
             rest = process.stderr.read()
         self.assertIn("KeyboardInterrupt", rest)
         self.assertEqual(process.returncode, -signal.SIGINT)
+
+    def test_ctrl_c_ends_a_step_that_waits_for_another_worker(self):
+        """Worker 1 makes no step: worker 0 waits in its second one, until it is interrupted."""
+        port = free_port("127.0.0.1")
+        script = self.folder / "wait.py"
+        script.write_text("""
+import os, time, torch, regattarec.torch as rt
+rt.init(mode="sync")
+e = rt.Embedding(None, 2)
+o = rt.wrap(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), e)
+for k in range(3):
+    if k == 1:
+        print("one step", flush=True)
+        time.sleep(100 * int(os.environ["PADDLE_TRAINER_ID"]))
+    e(torch.tensor([k])).sum().backward()
+    o.step()
+""")
+        env = {**self.env, "PADDLE_TRAINERS_NUM": "2", "PADDLE_PSERVERS_IP_PORT_LIST": f"127.0.0.1:{port}"}
+
+        def start(**role):
+            process = subprocess.Popen([*PYTHON, script], env={**env, **role}, text=True, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+            self.addCleanup(process.communicate)
+            self.addCleanup(process.kill)
+            return process
+
+        start(TRAINING_ROLE="PSERVER", POD_IP="127.0.0.1", PADDLE_PORT=str(port))
+        workers = [start(TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=str(i)) for i in range(2)]
+        for worker in workers:
+            self.assertEqual(worker.stdout.readline(), "one step\n")
+        with self.assertRaises(subprocess.TimeoutExpired):
+            workers[0].wait(timeout=1)
+        workers[0].send_signal(signal.SIGINT)
+        said = workers[0].communicate(timeout=20)[1]
+        self.assertEqual(workers[0].returncode, -signal.SIGINT, said)
+        self.assertIn("KeyboardInterrupt", said)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,31 @@ ours = train(e, rt.wrap(torch.optim.SGD([*n.parameters(), scale], lr=0.1), e), n
 assert abs(moved - float(scale)) < 1e-5, (moved, float(scale))
 """)
 
+    def test_mixed_precision(self):
+        self.check("""
+scales = hasattr(torch.amp, "GradScaler")        # from PyTorch 2.3 on there is one for CPUs
+def train(emb, optimizers, mlp):
+    losses, scaler = [], torch.amp.GradScaler("cpu", init_scale=1024.0) if scales else None
+    for k, (ids, offsets, w, y) in enumerate(batches()):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            logits = mlp(emb(ids, offsets)).squeeze(1)
+        loss = F.binary_cross_entropy_with_logits(logits.float(), y)
+        losses.append(loss.item())
+        for o in optimizers: o.zero_grad()
+        if not scales:
+            loss.backward()
+            for o in optimizers: o.step()
+            continue
+        scaler.scale(loss * (float("inf") if k == 50 else 1)).backward()    # a step that is left out
+        for o in optimizers: scaler.step(o)
+        scaler.update()
+    return losses
+e, n = table(mode="sum"), net()
+theirs = train(e, [torch.optim.SGD(n.parameters(), lr=0.1), torch.optim.SGD(e.parameters(), lr=0.1)], n)
+e, n = rt.EmbeddingBag(None, DIM, mode="sum", rule=rt.SGD(lr=0.1), **SAME), net()
+ours = train(e, [rt.wrap(torch.optim.SGD(n.parameters(), lr=0.1), e)], n)
+""")
+
     def test_padding(self):
         self.check("""
 e, n = table(mode="mean", padding_idx=3), net()

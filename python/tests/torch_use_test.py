@@ -158,6 +158,31 @@ rt.stop()
 refuses(regattarec.FailedPreconditionError, "over", lambda: e(ids, offsets))
 """)
 
+    def test_ids_without_values_are_an_exception(self):
+        self.check("""
+e = rt.Embedding(None, 2)
+refuses((regattarec.InvalidArgumentError, NotImplementedError), "meta", lambda: e(torch.zeros(3, dtype=torch.int64, device="meta")))
+e(torch.tensor([1]))                             # the job goes on
+""")
+
+    def test_other_packages_of_like_names_do_no_harm(self):
+        for name in ("regatta", "paddle"):
+            (self.folder / f"{name}.py").write_text(f"raise ImportError('this is another {name}')")
+        self.check("""
+for name in ("regatta", "paddle"):
+    try:
+        __import__(name)
+    except ImportError as error:
+        assert f"another {name}" in str(error)
+    else:
+        raise AssertionError(name)
+e = bag()
+o = rt.wrap(some(), e)
+e(torch.tensor([1]), torch.tensor([0])).sum().backward()
+o.step()
+assert values(e, 1) == [-0.5]
+""")
+
     def test_a_forked_process_is_told_so(self):
         self.check("""
 import os

@@ -22,7 +22,8 @@ struct ClientOptions {
   ps::Precision precision = ps::FLOAT32;  // of rows, dense parameters and gradients while training
   std::chrono::duration<double> wait_timeout{600};
   std::shared_ptr<const cluster::Credentials> credentials;  // null: none
-  std::function<bool()> cancelled = [] { return false; };
+  std::function<bool()> cancelled = [] { return false; };   // asked while it waits for servers and other workers
+  std::function<bool()> given_up = [] { return false; };    // asked now and then: nobody wants the answers under way
 };
 
 }  // namespace regatta::client

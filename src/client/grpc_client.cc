@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<GrpcClient>> GrpcClient::Open(const ClientOptions
   RETURN_IF_ERROR(client->OpenLanes(options));
   control.heartbeat().OnBeat([client = client.get()] {
     for (const auto& lanes : client->lanes_)
-      for (const auto& lane : lanes) lane->ReopenIfSilent();
+      for (const auto& lane : lanes) lane->LookAfter();
   });
   return client;
 }
@@ -103,6 +103,7 @@ absl::Status GrpcClient::OpenLanes(const ClientOptions& options) {
       if (to.durable) to.timeout = options.wait_timeout;
       to.outage_log = &control_.server(server).outage_log();
       to.cancelled = options.cancelled;
+      to.given_up = options.given_up;
       ASSIGN_OR_RETURN(auto opened, Lane::Open(to, *traffic_[static_cast<size_t>(server)]));
       lanes_[static_cast<size_t>(server)].push_back(std::move(opened));
     }

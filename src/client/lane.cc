@@ -167,6 +167,10 @@ void Lane::Run() {
     status = ReadReplies();
     if (sender_.joinable()) sender_.join();
     if (!IsConnection(status) || closing()) break;
+    if (options_.given_up()) {
+      Break(absl::CancelledError(absl::StrCat("stopped while waiting for ", options_.server)));
+      return;
+    }
     status = Reconnect(status);
     if (!status.ok()) break;
     traffic_.reconnects.Add();
@@ -274,9 +278,11 @@ absl::Status Lane::TakeReply(grpc::ByteBuffer& buffer) {
 }
 
 // Without write_mu_, which is held by whom the server does not read.
-void Lane::ReopenIfSilent() {
+void Lane::LookAfter() {
+  const bool given_up = options_.given_up();
   base::MutexLock lock(mu_);
   const auto now = Clock::now();
+  if (given_up) context_->TryCancel();
   if (pending_.empty() || now - pending_.front().sent < kNoAnswer || now - heard_ < kNoAnswer) return;
   context_->TryCancel();
 }

@@ -44,7 +44,8 @@ struct LaneOptions {
   bool durable = false;                       // a server that was killed may come back with all that it acknowledged
   std::chrono::duration<double> timeout{10};  // with a connection that broke
   OutageLog* outage_log = nullptr;            // of the server; outlives the lane
-  std::function<bool()> cancelled = [] { return false; };  // asked while it waits
+  std::function<bool()> cancelled = [] { return false; };  // asked while it waits for its server
+  std::function<bool()> given_up = [] { return false; };   // asked now and then: the lane is to fail its requests
 };
 
 class Lane {
@@ -60,9 +61,9 @@ class Lane {
   // caller has called Expect.
   void Send(ps::FrameHeader& header, size_t body_bytes, const std::function<void(wire::FrameWriter&)>& fill,
             Decode decode, Call& call);
-  // Opens the stream again where no answer has come for a long time: what the network takes away, nobody misses. Called
-  // now and then.
-  void ReopenIfSilent();
+  // Opens the stream again where no answer has come for a long time: what the network takes away, nobody misses. Ends
+  // the lane that is given up. Called now and then.
+  void LookAfter();
   // Held over the frames of a push, which follow one another.
   base::Mutex& push_order() { return push_order_; }
 

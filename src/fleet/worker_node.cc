@@ -50,6 +50,7 @@ absl::StatusOr<std::unique_ptr<WorkerNode>> WorkerNode::Start(const WorkerOption
   const auto wait_timeout = options.wait_timeout.value_or(kWaitTimeout);
   client.wait_timeout = wait_timeout;
   client.cancelled = options.cancelled;
+  client.given_up = options.given_up;
   client.credentials = options.credentials;
   ASSIGN_OR_RETURN(auto connected, client::Connection::Open(client));
   std::unique_ptr<WorkerNode> worker(new WorkerNode(options, std::move(connected)));

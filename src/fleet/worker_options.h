@@ -45,7 +45,10 @@ struct WorkerOptions {
   std::optional<base::Ack> ack;                        // nothing: logged if a server has a data_dir, else memory
   std::map<std::string, std::string> settings;         // further ones of the run in which workers must not differ
   std::optional<std::chrono::duration<double>> wait_timeout;  // for the others; nothing = 600 s
-  std::function<bool()> cancelled = [] { return false; };     // asked while it waits
+  std::function<bool()> cancelled = [] { return false; };     // asked while it waits for servers and other workers
+  // Asked now and then. Once it says so, pulls and pushes under way and all later ones fail with CANCELLED: for a step
+  // that waits for other workers without an end.
+  std::function<bool()> given_up = [] { return false; };
 };
 
 }  // namespace regatta::fleet

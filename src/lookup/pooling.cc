@@ -86,13 +86,16 @@ template <int kWidth>
   const SampleOf sample_of(static_cast<uint32_t>(bags.slots));
   const int64_t beside = bags.stride - int64_t{bags.slots} * width;  // of a sample's row, behind its bags
   const uint32_t* occurrence = plan.occurrence.data();
+  const auto ids = static_cast<uint32_t>(plan.occurrence.size());
+  const auto gradient = [&](uint32_t bag) { return bags.data + int64_t{bag} * width + sample_of(bag) * beside; };
   for (size_t u = 0; u < plan.keys.size(); ++u) {
     float sum[kWidth == kAny ? 1 : kWidth];
     float* to = kWidth == kAny ? out.row(u) : sum;
     for (int j = 0; j < (kWidth == kAny ? width : kWidth); ++j) to[j] = 0;
     for (uint32_t o = plan.occurrence_begin[u]; o < plan.occurrence_begin[u + 1]; ++o) {
+      if (o + kAhead < ids) __builtin_prefetch(gradient(occurrence[o + kAhead]));
       const uint32_t bag = occurrence[o];
-      const float* from = bags.data + int64_t{bag} * width + sample_of(bag) * beside;
+      const float* from = gradient(bag);
       if (!weighted && pooling == Pooling::kSum) {
         AddRow<kWidth>(from, width, to);
         continue;

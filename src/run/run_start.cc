@@ -38,13 +38,9 @@ absl::Status CheckPlaces(const WorkerPlaces& places, const RunOrigin& origin, in
       places.size(), " (regatta launch --worker_num=", places.size(), "), or start anew with --overwrite"));
 }
 
-// What the first worker, or one process, finds.
+// What the first worker, or one process, finds in its saves.
 absl::StatusOr<RunStart> Restore(const RunOrigin& origin, int workers, checkpoint::SaveRoot& root,
                                  checkpoint::ModelStore& model, train::Reporter& reporter) {
-  if (!origin.resume) {
-    RETURN_IF_ERROR(WarmStart(origin, model, reporter));
-    return RunStart{};
-  }
   ASSIGN_OR_RETURN(const auto resumed, root.LoadNewest(model));
   if (!resumed.has_value()) {
     reporter.Note(absl::StrCat("resuming: ", root.path(), " holds no save yet, so the run begins anew"));
@@ -132,12 +128,20 @@ absl::Status TakePlace(int rank, uint64_t settings_hash, RunStart& start) {
   return absl::OkStatus();
 }
 
+// What the first worker, or one process, finds. `root` may be null unless it resumes.
+absl::StatusOr<RunStart> FindHere(const RunOrigin& origin, int workers, checkpoint::SaveRoot* root,
+                                  checkpoint::ModelStore& model, train::Reporter& reporter) {
+  if (origin.resume) return Restore(origin, workers, *root, model, reporter);
+  RETURN_IF_ERROR(WarmStart(origin, model, reporter));
+  return RunStart{};
+}
+
 }  // namespace
 
 absl::StatusOr<RunStart> FindRunStart(const RunOrigin& origin, Team& team, checkpoint::SaveRoot* root,
                                       checkpoint::ModelStore& model, train::Reporter& reporter) {
   const bool finds = team.chief() && !team.Completed(rounds::StartAt());
-  ASSIGN_OR_RETURN(RunStart start, ShareStart(team, finds ? Restore(origin, team.size(), *root, model, reporter)
+  ASSIGN_OR_RETURN(RunStart start, ShareStart(team, finds ? FindHere(origin, team.size(), root, model, reporter)
                                                           : absl::StatusOr<RunStart>(RunStart{})));
   if (!origin.alone)
     RETURN_IF_ERROR(AllOk(team, rounds::Places(), TakePlace(team.rank(), origin.settings_hash, start)));

@@ -101,7 +101,7 @@ struct Program {
   std::unique_ptr<SteppedRun> run;  // the last: it uses the others
 };
 
-checkpoint::RunPhase PhaseOf(const std::string& root) { return checkpoint::ReadRunRecord(root).value().phase; }
+checkpoint::RunPhase RunPhaseIn(const std::string& root) { return checkpoint::ReadRunRecord(root).value().phase; }
 
 TEST(SteppedRun, EveryEpochIsReportedAndSaved) {
   const base::TestFolder folder;
@@ -115,7 +115,7 @@ TEST(SteppedRun, EveryEpochIsReportedAndSaved) {
   EXPECT_EQ(program.run->reports()[2].auc(), 1.0);
   for (const char* epoch : {"0", "1", "2"})
     EXPECT_TRUE(std::filesystem::exists(folder / absl::StrCat("saves/", epoch)));
-  EXPECT_EQ(PhaseOf(folder / "saves"), checkpoint::RunPhase::kFinished);
+  EXPECT_EQ(RunPhaseIn(folder / "saves"), checkpoint::RunPhase::kFinished);
 }
 
 TEST(SteppedRun, ARunThatIsStoppedAndResumedLearnsTheSame) {
@@ -130,7 +130,7 @@ TEST(SteppedRun, ARunThatIsStoppedAndResumedLearnsTheSame) {
       EXPECT_EQ(stopped.run->end().kind, RunEnd::Kind::kStopped);
       EXPECT_EQ(stopped.run->end().signal, SIGTERM);
       EXPECT_EQ(stopped.steps, steps);
-      EXPECT_EQ(PhaseOf(path), checkpoint::RunPhase::kInterrupted);
+      EXPECT_EQ(RunPhaseIn(path), checkpoint::RunPhase::kInterrupted);
     }
     Program resumed(path, checkpoint::OpenMode::kResume);
     ASSERT_EQ(resumed.Train({.epochs = 2}), absl::OkStatus());
@@ -158,13 +158,16 @@ TEST(SteppedRun, CheckpointsHoldWhatTheProgramAdds) {
     }
     program.run->Fail(absl::AbortedError("lightning"));
     EXPECT_TRUE(program.run->ended());
-    EXPECT_EQ(PhaseOf(folder / "saves"), checkpoint::RunPhase::kInterrupted);
+    EXPECT_EQ(RunPhaseIn(folder / "saves"), checkpoint::RunPhase::kInterrupted);
   }
+  const auto saved = checkpoint::CheckpointReader::Open(folder / "saves/checkpoint/0-6");
+  ASSERT_EQ(saved.status(), absl::OkStatus());
+  const auto state = saved->ReadRunState();
+  ASSERT_EQ(state.status(), absl::OkStatus());
+  EXPECT_EQ(state->blobs.at("steps"), "6");
   Program resumed(folder / "saves", checkpoint::OpenMode::kResume);
   ASSERT_EQ(resumed.Train({.epochs = 1}), absl::OkStatus());
   EXPECT_EQ(resumed.steps, 4u) << "after the checkpoint behind the sixth step";
-  const auto saved = checkpoint::CheckpointReader::Open(resumed.start.folder);
-  EXPECT_FALSE(saved.ok()) << "the checkpoint gave way to the epoch's save";
   EXPECT_TRUE(resumed.start.folder.ends_with("checkpoint/0-6")) << resumed.start.folder;
 }
 
@@ -173,7 +176,7 @@ TEST(SteppedRun, AStateThatCannotBeSavedIsTheRunsError) {
   Program program(folder / "saves");
   program.add_state = [](checkpoint::RunState&) { return absl::InternalError("no state today"); };
   EXPECT_EQ(program.Train({.epochs = 1}).code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(PhaseOf(folder / "saves"), checkpoint::RunPhase::kInterrupted);
+  EXPECT_EQ(RunPhaseIn(folder / "saves"), checkpoint::RunPhase::kInterrupted);
 }
 
 TEST(SteppedRun, ARunMayEndBetweenTwoEpochs) {
@@ -186,7 +189,7 @@ TEST(SteppedRun, ARunMayEndBetweenTwoEpochs) {
   EXPECT_EQ(program.run->Finish().code(), absl::StatusCode::kFailedPrecondition) << "the epoch is under way";
   ASSERT_EQ(program.run->EndPass(true), absl::OkStatus());
   ASSERT_EQ(program.run->Finish(), absl::OkStatus());
-  EXPECT_EQ(PhaseOf(folder / "saves"), checkpoint::RunPhase::kFinished);
+  EXPECT_EQ(RunPhaseIn(folder / "saves"), checkpoint::RunPhase::kFinished);
   EXPECT_TRUE(std::filesystem::exists(folder / "saves/0"));
 }
 

@@ -3,29 +3,29 @@ import torch
 
 from regattarec import _core
 from regattarec import job as _job
+from regattarec.torch.arrays import floats, view
 from regattarec.torch.table import current as step
 
 
 class _Rows(torch.autograd.Function):
     @staticmethod
     def forward(ctx, anchor, weights, call):
-        ctx.call, ctx.weights_like = call, weights
-        return call.out
+        ctx.lookup, ctx.table, ctx.rows, ctx.weights = call.lookup, call.table, call.rows, weights
+        out, call.out = call.out, None  # whoever holds the call does not hold the output, which holds the call
+        return out
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
         step.fresh = True
-        call = ctx.call
-        flat = grad.detach().to("cpu", torch.float32).reshape(-1, call.table.dim).contiguous()
-        merged = torch.empty(call.lookup.keys, call.table.dim)
-        call.lookup.merge(flat, merged)
-        call.table.add(call.lookup, merged)
+        lookup, table = ctx.lookup, ctx.table
+        flat = floats(grad, (-1, table.dim))
+        table.add(lookup, flat)
         weights_grad = None
         if ctx.needs_input_grad[1]:
-            weights_grad = torch.empty(call.lookup.ids)
-            call.lookup.merge_weights(call.rows, flat, weights_grad)
-            weights_grad = weights_grad.reshape(ctx.weights_like.shape).to(ctx.weights_like)
+            weights_grad = torch.empty(lookup.ids)
+            lookup.merge_weights(view(ctx.rows), view(flat), view(weights_grad))
+            weights_grad = weights_grad.reshape(ctx.weights.shape).to(ctx.weights)
         return None, weights_grad, None
 
 
@@ -39,25 +39,27 @@ class Call:
     """
 
     def __init__(self, table, mode, keys, bounds, weights, samples, shape, device, train):
-        values = None if weights is None else weights.detach().to("cpu", torch.float32).reshape(-1).contiguous()
+        values = None if weights is None else floats(weights, -1)
         self.table, self.weights, self.samples = table, weights, samples
         self.shape, self.device, self.train = shape, device, train
-        self.lookup = _core.Lookup(table.index, mode, keys, bounds, values)
+        self.lookup = _core.Lookup(table.index, mode, view(keys), view(bounds), None if values is None else view(values))
         self.out = torch.empty(self.lookup.ids if mode == "none" else self.lookup.bags, table.dim)
         needs_rows = train and weights is not None and weights.requires_grad
         self.rows = torch.empty(self.lookup.keys, table.dim) if needs_rows else None
 
     @property
     def target(self):
-        """What a job's pull fills."""
-        return self.lookup, self.out, self.rows
+        """What a job's pull fills, once."""
+        return self.lookup, view(self.out), None if self.rows is None else view(self.rows)
 
     def result(self):
         out = self.out
         if self.train:
             step.count(self.samples)
             out = _Rows.apply(_ANCHOR, self.weights, self)
-        return out.reshape(self.shape).to(self.device)
+        if out.shape != self.shape:
+            out = out.reshape(self.shape)
+        return out if self.device.type == "cpu" else out.to(self.device)
 
 
 class _Ahead:
@@ -78,7 +80,7 @@ class _Ahead:
         for i, (of, given, versions, call) in enumerate(self._calls):
             if (of is module and len(given) == len(arguments) and versions == self._versions(arguments)
                     and all(a is b for a, b in zip(given, arguments))):
-                if not _job.current().has_pulled(call.target):
+                if not _job.current().has_pulled(call.lookup):
                     return None
                 del self._calls[i]
                 return call
@@ -88,7 +90,7 @@ class _Ahead:
         """A step is over: calls of it that the modules did not make."""
         if self._calls:
             waits = _job.current().waits_for_next_step
-            self._calls = [entry for entry in self._calls if waits(entry[3].target)]
+            self._calls = [entry for entry in self._calls if waits(entry[3].lookup)]
 
 
 ahead = _Ahead()

@@ -3,6 +3,7 @@ import torch
 
 from regattarec import errors
 from regattarec.rules import Constant
+from regattarec.torch.arrays import floats
 
 
 class Dense:
@@ -12,6 +13,8 @@ class Dense:
         self.optimizer = optimizer
         self.groups = list(optimizer.param_groups)
         self.parameters = [p for group in self.groups for p in group["params"]]
+        self.sizes = [p.numel() for p in self.parameters]
+        self._sums = None  # memory of the gradients
         names = {id(p): name for module in modules for name, p in module.named_parameters()}
         self.names = [names.get(id(p), f"parameter{i}") for i, p in enumerate(self.parameters)]
         if len(set(self.names)) < len(self.names):
@@ -32,25 +35,19 @@ class Dense:
         self.read(job)
 
     def read(self, job):
-        values = torch.empty(sum(p.numel() for p in self.parameters))
+        values = torch.empty(sum(self.sizes))
         job.fleet.read_dense(values)
-        self._put(torch.split(values, [p.numel() for p in self.parameters]))
+        self._put(values)
 
     def refresh(self, job):
         """Takes the values of the next step."""
         job.pull([], True)
-        offset, pieces = 0, []
-        for p in self.parameters:
-            piece = torch.empty(p.numel())
-            job.steps.copy_dense(offset, piece)
-            pieces.append(piece)
-            offset += p.numel()
-        self._put(pieces)
+        self._put(job.steps.dense())
 
-    def _put(self, pieces):
+    def _put(self, values):
         with torch.no_grad():
-            for p, piece in zip(self.parameters, pieces):
-                p.copy_(piece.reshape(p.shape))
+            for p, piece in zip(self.parameters, torch.split(values, self.sizes)):
+                p.copy_(piece.view(p.shape))
 
     def rate(self):
         """The optimizer's present learning rate."""
@@ -61,19 +58,21 @@ class Dense:
         return rates.pop()
 
     def gradients(self, factor, samples, rows):
-        """(offset, gradient as a sum over the samples) of each; none if neither a parameter nor a row has one."""
-        offset, pieces = 0, []
+        """(offset, gradient as a sum over the samples); none if neither a parameter nor a row has one. Until the next."""
         if not rows and all(p.grad is None or not p.grad.any() for p in self.parameters):
-            return pieces  # no backward: zeros would be an update, of a rule with a memory
+            return []  # no backward: zeros would be an update, of a rule with a memory
+        if self._sums is None:
+            self._sums = torch.empty(sum(self.sizes))
+        sums = iter(torch.split(self._sums, self.sizes))
         for group in self.groups:
-            for p in group["params"]:
-                grad = torch.zeros(p.numel()) if p.grad is None else p.grad.detach().to("cpu", torch.float32).reshape(-1)
-                grad = grad * factor
+            for p, out in zip(group["params"], sums):
+                if p.grad is None:
+                    out.zero_()
+                else:
+                    torch.mul(floats(p.grad, -1), factor, out=out)
                 if group.get("weight_decay"):
-                    grad = grad + p.detach().to("cpu").reshape(-1) * (group["weight_decay"] * samples)
-                pieces.append((offset, grad))
-                offset += p.numel()
-        return pieces
+                    out.add_(floats(p, -1), alpha=group["weight_decay"] * samples)
+        return [(0, self._sums)]
 
 
 # Optimizers whose formula a server has: what must be so, and the rule.

@@ -24,7 +24,7 @@ def to_embedding(source, keys, *, freeze=True, padding_idx=None):
     with torch.no_grad():
         for begin in range(0, keys.numel(), _KEYS_A_PULL):
             part = keys[begin:begin + _KEYS_A_PULL]
-            call = Call(table, "none", part, torch.tensor([0, len(part)]), None, 0, (len(part), table.dim), "cpu", False)
+            call = Call(table, "none", part, torch.tensor([0, len(part)]), None, 0, (len(part), table.dim), part.device, False)
             _job.current().pull([call.target], False)
             made.weight[begin:begin + len(part)] = call.result()
     made.weight.requires_grad_(not freeze)

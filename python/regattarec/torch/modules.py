@@ -4,6 +4,7 @@ import torch
 from regattarec import errors
 from regattarec import job as _job
 from regattarec.rules import SGD, Uniform
+from regattarec.torch.arrays import integers
 from regattarec.torch.call import Call, ahead
 from regattarec.torch.table import declare
 
@@ -16,7 +17,7 @@ def keys_of(ids):
         raise TypeError(f"ids must be a tensor of whole numbers, not {type(ids).__name__}")
     if ids.dtype not in _INTEGERS:
         raise errors.InvalidArgumentError(f"ids are {ids.dtype}; they must be whole numbers, for instance torch.int64")
-    return ids.detach().to("cpu", torch.int64).reshape(-1).contiguous()
+    return integers(ids)
 
 
 class Module(torch.nn.Module):

@@ -6,6 +6,7 @@ import torch
 
 from regattarec import errors
 from regattarec import job as _job
+from regattarec.torch.arrays import view
 from regattarec.torch.call import ahead
 from regattarec.torch.dense import Dense
 from regattarec.torch.modules import Module
@@ -82,6 +83,10 @@ def _zero_grad_of(optimizer, tables):
     return zero_grad
 
 
+def _views(grads):
+    return [(lookup, view(grad), rate) for lookup, grad, rate in grads]
+
+
 @contextlib.contextmanager
 def _no_scaler(optimizer):
     """What a gradient scaler has left at the optimizer is away: PyTorch 2's optimizers that do not unscale refuse it."""
@@ -106,17 +111,21 @@ def _step_of(optimizer, tables, served):
         rates = {group["regatta_table"]: float(group["lr"]) for group in self.param_groups if "regatta_table" in group}
         taken = [(lookup, grad, rates[table.name]) for table in tables for lookup, grad in table.take()]
         n = step.take()
+        weight = n if job.weighs_steps else 1
         skipped = found is not None and bool(found)
         unscale = 1.0 if scale is None else 1.0 / float(scale)
-        factor = n * unscale
-        grads = [] if skipped else [(lookup, grad.mul_(factor), rate) for lookup, grad, rate in taken]
+        factor = weight * unscale
+        grads = [] if skipped else taken
+        if factor != 1:
+            for _, grad, _ in grads:
+                grad.mul_(factor)
         if served is not None:
-            dense = [] if skipped else served.gradients(factor, n, bool(grads))
-            job.commit(n if grads or dense else 0, grads, dense, served.rate() if dense else None)
+            dense = [] if skipped else served.gradients(factor, weight, bool(grads))
+            job.commit(n if grads or dense else 0, _views(grads), dense, served.rate() if dense else None)
             ahead.forget()
             served.refresh(job)
             return loss
-        job.commit(n if grads else 0, grads)
+        job.commit(n if grads else 0, _views(grads))
         ahead.forget()
         if not skipped:
             if scale is not None and not scales:

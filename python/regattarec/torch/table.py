@@ -4,6 +4,7 @@ import torch
 from regattarec import errors
 from regattarec import job as _job
 from regattarec.rules import Init, Rule
+from regattarec.torch.arrays import view
 
 _ONE = torch.zeros(1)
 
@@ -12,30 +13,43 @@ class Table:
     """A table as modules and optimizers see it: what its lookups of the present step were, and their gradients.
 
     Between backward and step the gradients of the step's rows are in `rows.grad`, where gradient scalers and clipping
-    look for them. The shape of `rows` changes from step to step; it takes no memory of its own.
+    look for them. The shape of `rows` changes from step to step, and it has no memory. That of the gradients is kept.
     """
 
     def __init__(self, name, dim, rule, init, index):
         self.name, self.dim, self.rule, self.init, self.index = name, dim, rule, init, index
         self.rows = torch.nn.Parameter(torch.empty(0, dim))
+        self._memory = torch.empty(0, dim)
+        self._grad = None  # of rows, as it was made
         self._lookups = []  # whose gradients are in rows.grad, in this order
 
     def add(self, lookup, grad):
-        if self.rows.grad is None:
-            self._lookups = []
+        """Merges the gradient of a lookup's output into one of each key, behind those of earlier lookups."""
+        earlier = self.rows.grad
+        if earlier is None:
+            self._lookups, begin = [], 0
         else:
-            grad = torch.cat([self.rows.grad, grad])
+            begin = len(earlier)
+        end = begin + lookup.keys
+        if end > len(self._memory) or (begin and earlier is not self._grad):
+            self._memory = torch.empty(end + end // 8, self.dim)
+            if begin:
+                self._memory[:begin] = earlier
+        self._grad = self._memory[:end]
+        lookup.merge(view(grad), view(self._grad[begin:] if begin else self._grad))
         self._lookups.append(lookup)
         self.rows.grad = None
-        self.rows.data = _ONE.expand(grad.shape)
-        self.rows.grad = grad
+        self.rows.data = _ONE.expand(end, self.dim)
+        self.rows.grad = self._grad
 
     def take(self):
         """(lookup, gradients) of the step, and none from then on."""
         grad, lookups = self.rows.grad, self._lookups
-        self.rows.grad, self._lookups = None, []
+        self.rows.grad, self._grad, self._lookups = None, None, []
         if grad is None:
             return []
+        if len(lookups) == 1:
+            return [(lookups[0], grad)]
         parts = torch.split(grad, [lookup.keys for lookup in lookups])
         return list(zip(lookups, parts))
 
