@@ -19,6 +19,7 @@
 #include "data/dataset_factory.h"
 #include "data/file_list.h"
 #include "data/generator.h"
+#include "data/parser/format.h"
 
 namespace regatta::binding {
 namespace {
@@ -201,6 +202,14 @@ void BindData(nb::module_& m) {
       .def("end", &PassWatch::End);
   m.def("next_batch", &NextBatch, nb::arg("dataset"), nb::arg("tensors"),
         "The arrays of the next batch, or None at the end of the pass.");
+  m.def("formats", [] {
+    std::vector<std::string> names;
+    for (const data::FormatEntry& entry : data::kFormats) {
+      names.emplace_back(entry.name);
+      if (entry.name != entry.reader) names.emplace_back(entry.reader);
+    }
+    return names;
+  });
   m.def("generate", &Generate);
   m.def("expand_files", [](const std::string& pattern) { return ValueOf(data::ExpandFiles(pattern)); });
   m.def("split_files", [](const std::vector<std::string>& files, int index, int count, bool by_suffix) {

@@ -49,10 +49,17 @@ class Dataset:
             raise errors.InvalidArgumentError(f"batch_size: {batch_size!r} is not a whole number above 0")
         if not isinstance(count, int) or not isinstance(index, int) or not 0 <= index < count:
             raise errors.InvalidArgumentError(f"index {index!r} of count {count!r}: an index is from 0 to count - 1")
+        if format and format not in (formats := _core.formats()):
+            raise errors.InvalidArgumentError(f"format '{format}': there are {', '.join(formats)}, and '' looks at the lines")
+        if isinstance(slots, bool) or (isinstance(slots, int) and not 0 < slots <= 100_000):
+            raise errors.InvalidArgumentError(f"slots: {slots!r} is neither a number from 1 to 100000 nor a list of names")
+        if not isinstance(dense_dim, int) or dense_dim < 0:
+            raise errors.InvalidArgumentError(f"dense_dim: {dense_dim!r} is not a whole number from 0 on")
         patterns = [files] if isinstance(files, (str, bytes)) or hasattr(files, "__fspath__") else list(files)
         found = [file for pattern in patterns for file in _core.expand_files(str(pattern))]
         mine = _core.split_files(found, index, count, split == "mod")
         names = [str(i + 1) for i in range(slots)] if isinstance(slots, int) else [str(slot) for slot in slots]
+        self.count = count
         self.files, self.slots, self.batch_size, self.epoch = mine, names, batch_size, epoch
         self._tensors = "torch" in sys.modules if tensors is None else tensors
         self._skip = skip

@@ -258,8 +258,8 @@ class Job:
             self._check()
             if not self._open and not self._begin_step():
                 self.steps.pull([])
+            self._open = False  # one that is refused is given up, too
             self.steps.commit(samples if self.weighs_steps else min(samples, 1), grads, dense, dense_rate)
-            self._open = False
             self.step += 1
             self.samples = samples
 

@@ -12,6 +12,11 @@ __all__ = ["Rule", "SGD", "Momentum", "Adagrad", "SharedAdagrad", "StdAdagrad", 
            "Init", "Uniform", "Normal", "Constant"]
 
 
+def _plain(value):
+    """A number as JSON has it: of NumPy's there are others."""
+    return value if isinstance(value, (bool, int)) else float(value)
+
+
 @dataclasses.dataclass(frozen=True)
 class Rule:
     """A formula that turns a gradient into an update. Use one of its subclasses."""
@@ -21,7 +26,7 @@ class Rule:
 
     def config(self):
         """As table descriptions have it."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values = {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
         return {"name": self.name} | {self.fields.get(key, key): value for key, value in values.items()}
 
 
@@ -130,7 +135,7 @@ class Init:
     """Initial values of a row: a function of seed, table and key, whichever worker meets the key first."""
 
     def config(self):
-        raise NotImplementedError
+        raise TypeError("Init is none itself: use Uniform, Normal or Constant")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +145,7 @@ class Uniform(Init):
     bound: float = 1e-4
 
     def config(self):
-        return {"name": "uniform", "a": -self.bound, "b": self.bound}
+        return {"name": "uniform", "a": -float(self.bound), "b": float(self.bound)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,7 +155,7 @@ class Normal(Init):
     std: float = 0.01
 
     def config(self):
-        return {"name": "normal", "a": 0.0, "b": self.std}
+        return {"name": "normal", "a": 0.0, "b": float(self.std)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,4 +165,4 @@ class Constant(Init):
     value: float = 0.0
 
     def config(self):
-        return {"name": "constant", "a": self.value, "b": 0.0}
+        return {"name": "constant", "a": float(self.value), "b": 0.0}

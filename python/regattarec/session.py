@@ -12,6 +12,7 @@ from there.
 """
 import itertools
 import json
+import math
 import os
 import signal
 import sys
@@ -27,6 +28,13 @@ from regattarec.progress import Progress
 
 
 BEGIN_AGAIN = 75  # the exit code that tells `regatta launch --max_restarts` so
+
+
+def ask_to_begin_again(error, reasons):
+    """Ends this process so that the launcher starts the whole job again, which goes on at its last save."""
+    print(f"regattarec: {error}\nregattarec: the job is to begin again from its last save: a killed worker cannot be "
+          f"replaced alone, because of {' and '.join(reasons)}", file=sys.stderr)
+    raise SystemExit(BEGIN_AGAIN) from error
 
 
 def _floats(values, what):
@@ -48,7 +56,7 @@ class _Observed:
 
     def add(self, loss, predictions, labels, samples):
         if loss is not None:
-            self.loss += float(loss) * samples
+            self.loss += loss * samples
             self.samples += samples
         if predictions is not None:
             self.predictions.append(predictions)
@@ -100,7 +108,7 @@ class Session:
             job.join(returns=self._comes_back())
         except errors.Error as error:
             if self._begins_again():
-                self._ask_to_begin_again(error)
+                ask_to_begin_again(error, self._local_state())
             raise
         self._run = _core.Run(job.fleet, self._blobs, **self._options)
         job.session = self
@@ -123,7 +131,7 @@ class Session:
         if error is not None:
             job.stop("" if stopped else f"{type(error).__name__}: {error}")
         if error is not None and self._others_ended(error) and self._begins_again():
-            self._ask_to_begin_again(error)
+            ask_to_begin_again(error, self._local_state())
         return False
 
     @property
@@ -175,11 +183,25 @@ class Session:
         if (predictions is None) != (labels is None):
             raise errors.InvalidArgumentError("observe: predictions and labels go together")
         samples = 1
+        try:
+            loss = None if loss is None else float(loss)
+        except (TypeError, ValueError) as error:
+            raise errors.InvalidArgumentError(f"observe: loss is one number, the mean over the samples: {error}") from error
+        if loss is not None and not math.isfinite(loss):
+            raise errors.DataLossError(
+                f"the loss of step {self.step} is {loss}: look at the batch and the learning rate; the run goes on from its "
+                "last save when the same command is started again")
         if predictions is not None:
             predictions, labels = _floats(predictions, "predictions"), _floats(labels, "labels")
             if len(predictions) != len(labels):
                 raise errors.InvalidArgumentError(f"observe: {len(predictions)} predictions and {len(labels)} labels")
             samples = len(predictions)
+            if self._options["metric"] == "binary" and samples:
+                for what, values in (("predictions", predictions), ("labels", labels)):
+                    if not (values.min() >= 0 and values.max() <= 1):
+                        raise errors.InvalidArgumentError(
+                            f"observe: {what} from {values.min()} to {values.max()} are no probabilities, from 0 to 1; "
+                            "metric='regression' measures any numbers")
         self._observed.add(loss, predictions, labels, samples)
 
     # ---- For what a kind of tensors needs.
@@ -215,11 +237,6 @@ class Session:
         """Whether a kill returns the whole job to its last save: a new process would not know what this one knows."""
         return self._job.fleet.workers_return and bool(self._local_state()) and bool(self._options["save"])
 
-    def _ask_to_begin_again(self, error):
-        print(f"regattarec: {error}\nregattarec: the job is to begin again from its last save: a killed worker cannot be "
-              f"replaced alone, because of {' and '.join(self._local_state())}", file=sys.stderr)
-        raise SystemExit(BEGIN_AGAIN) from error
-
     def _blobs(self):
         blobs = self._state()
         if self._data is not None:
@@ -243,6 +260,8 @@ class Session:
         """The epoch's batches behind the first `skip`."""
         if isinstance(data, Dataset):
             self._data = json.dumps(data.identity(), sort_keys=True)
+            if epoch == 0 and not skip and data.count == 1 and self._job.fleet.worker_num > 1:
+                self._progress.line("every worker reads all files of the dataset: Dataset(index=, count=) gives each a part")
             if self._job.fleet.is_first_worker and skip and self._resumed_data not in (None, self._data):
                 raise errors.FailedPreconditionError(
                     f"the run was stopped in the middle of epoch {epoch}, and its data has changed since: it was "

@@ -11,7 +11,7 @@ import unittest
 import numpy as np
 
 import regattarec
-from regattarec.data import Dataset
+from regattarec.data import Dataset, generate
 
 CLICKS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "criteo_slots_80.txt"
 
@@ -90,6 +90,16 @@ class DataTest(unittest.TestCase):
             open_clicks(index=3, count=3)
         with self.assertRaisesRegex(regattarec.Error, "other"):
             list(Dataset(CLICKS, slots=["other"], dense_dim=13))
+        with self.assertRaisesRegex(ValueError, "format 'slot_texts': there are slot_text, criteo_reader"):
+            open_clicks(format="slot_texts")
+        for slots in (0, -1, True):
+            with self.assertRaisesRegex(ValueError, f"slots: {slots}"):
+                open_clicks(slots=slots)
+        with self.assertRaisesRegex(ValueError, "dense_dim: -1"):
+            open_clicks(dense_dim=-1)
+        for threads in (-1, 100_000):
+            with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(ValueError, "--threads must be 1 to 1024"):
+                generate(folder, samples=20, slots=2, dense=0, ids=10, threads=threads)
         data = open_clicks()
         passing = iter(data)
         next(passing)
@@ -97,6 +107,17 @@ class DataTest(unittest.TestCase):
             next(iter(data))
         passing.close()
         self.assertEqual(len(list(data)), 3)
+
+    def test_generated_clicks_have_the_rate_and_ceiling_that_are_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            told = generate(folder, samples=4000, test_samples=1000, slots=5, dense=0, ids=50, click_rate=0.3)
+            batches = list(Dataset(f"{folder}/train", slots=5, batch_size=1000, tensors=False))
+            labels = np.concatenate([batch.labels for batch in batches])
+        self.assertEqual((told["train"]["samples"], told["test"]["samples"]), (4000, 1000))
+        self.assertEqual(len(labels), 4000)
+        self.assertEqual(labels.sum(), told["train"]["clicks"])
+        self.assertAlmostEqual(labels.mean(), 0.3, delta=0.03)
+        self.assertGreater(told["test"]["auc"], 0.6)
 
     def test_a_copy_in_another_process_reads_for_itself(self):
         data = open_clicks()

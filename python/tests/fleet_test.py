@@ -248,6 +248,7 @@ class FleetTest(ScriptTest):
             fleet.init_worker()
             fails(lambda: fleet.all_reduce_worker(["a"]))
             fails(lambda: fleet.all_reduce_worker([1], mode="mean"))
+            fails(lambda: fleet.all_reduce_worker([2**63]))
             fails(lambda: fleet.split_files("a"))
             fails(lambda: fleet.save_persistables(None))
             fails(fleet.shrink)
@@ -262,7 +263,7 @@ class FleetTest(ScriptTest):
                       "neither Role.WORKER", "current_id: 5 is out of range", "10.1.2.3", "update_frequency: 0",
                       "has no 'a_synk'; there are: a_sync, a_sync_configs", "a_sync_configs has no launch_barrier",
                       "fleet.init comes once", "not str", "strategy: 'sync' is none", "ask is_server() first",
-                      "comes after InitWorker", "takes numbers", "there are sum, min and max", "takes a list of paths",
+                      "comes after InitWorker", "takes numbers", "is above 2^63 - 1", "there are sum, min and max", "takes a list of paths",
                       "is no path", "shrink: tables do not count", "to_embedding and torch.save", "nothing",
                       "the job is over"):
             self.assertIn(words, out)

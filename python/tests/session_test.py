@@ -205,6 +205,30 @@ class SessionTest(ScriptTest):
         self.assertIn("stopped in epoch 1 at batch 0; saved", said)
         self.assertEqual(json.loads(self.checkpoints("model"))[-1]["step"], 3)
 
+    def test_what_is_observed_has_to_be_possible(self):
+        out = self.run_script("""
+            import torch, regattarec, regattarec.torch as rt
+            e = rt.Embedding(None, 1, rule=rt.SGD(lr=1.0), init=rt.Constant(0.0))
+            o = rt.wrap(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), e)
+            with rt.session(save="model") as s:
+                for epoch in s.epochs(1):
+                    for k in s.batches(range(3)):
+                        for wrong in (dict(loss=torch.ones(2)), dict(loss=float("nan")), dict(predictions=[1.5], labels=[1]),
+                                      dict(predictions=[0.5], labels=[5]), dict(predictions=[float("nan")], labels=[1])):
+                            try:
+                                s.observe(**wrong)
+                                print("NO ERROR", wrong)
+                            except regattarec.Error as error:
+                                print(type(error).__name__, error)
+                        s.observe(0.5, predictions=[0.5], labels=[1])
+            """)
+        self.assertNotIn("NO ERROR", out)
+        self.assertEqual(out.count("InvalidArgumentError observe: loss is one number"), 3)
+        self.assertEqual(out.count("DataLossError the loss of step"), 3)
+        self.assertEqual(out.count("predictions from 1.5 to 1.5 are no probabilities"), 3)
+        self.assertEqual(out.count("labels from 5.0 to 5.0"), 3)
+        self.assertEqual(out.count("predictions from nan to nan"), 3)
+
     def test_an_epoch_and_a_run_may_be_left_early(self):
         out = self.run_script("""
             import torch, regattarec.torch as rt

@@ -127,13 +127,22 @@ refuses(Bad, "2-D", lambda: e(ids[None], offsets))
 refuses(Bad, "mode 'max'", lambda: bag(mode="max"))
 refuses(Bad, "per_sample_weights", lambda: e(ids, offsets, torch.ones(2)))
 refuses(Bad, "mode 'sum'", lambda: bag(mode="mean")(ids, offsets, torch.ones(3)))
-refuses(Bad, "declared twice|dim 2 and 3", lambda: rt.Embedding(None, 3, rule=rt.SGD(lr=1.0), init=rt.Constant(0.5)))
-refuses(Bad, "declared twice|rule", lambda: bag(rule=rt.Adam()))
+refuses(Bad, "declared twice|dim 2 and 3", lambda: rt.Embedding(
+    None, 3, table="embedding", rule=rt.SGD(lr=1.0), init=rt.Constant(0.5)))
+refuses(Bad, "declared twice|rule", lambda: bag(table="embedding", rule=rt.Adam()))
 refuses(Bad, "no name for a table", lambda: bag(table="dense"))
 refuses(Bad, "no name for a table", lambda: bag(table="a\\nb"))
 refuses(Bad, "rule: 'adam'", lambda: bag(rule="adam", table="other"))
 refuses(Bad, "embedding_dim: 0", lambda: rt.Embedding(None, 0, table="other"))
 refuses(Bad, "num_embeddings: 0", lambda: rt.Embedding(0, 1, table="other"))
+refuses(Bad, "lr is nan", lambda: bag(table="other", rule=rt.SGD(lr=float("nan"))))
+refuses(Bad, "lr is '0.1'", lambda: bag(table="other", rule=rt.SGD(lr="0.1")))
+refuses(Bad, "value is inf", lambda: bag(table="other", init=rt.Constant(float("inf"))))
+refuses(Bad, "seed is None", lambda: bag(table="other", seed=None))
+refuses(Bad, "padding_idx: 'a'", lambda: bag(table="other", padding_idx="a"))
+refuses(regattarec.OutOfRangeError, "padding_idx: 9", lambda: rt.Embedding(5, 2, table="other", padding_idx=9))
+refuses(Bad, "maximize", lambda: rt.wrap(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1, maximize=True), e))
+refuses(TypeError, "NoneType", lambda: rt.save(None))
 refuses(Bad, "no Embedding", lambda: rt.wrap(some(), torch.nn.Linear(1, 1)))
 refuses(Bad, "LBFGS", lambda: rt.wrap(torch.optim.LBFGS([torch.nn.Parameter(torch.zeros(1))]), e))
 refuses(Bad, "RMSprop|SGD (with momentum), Adam and Adagrad|dense='local'",
@@ -146,6 +155,7 @@ small = rt.Embedding(10, 2, table="small")
 o = rt.wrap(some(), e, small)
 refuses(regattarec.OutOfRangeError, "num_embeddings is 10|0 to 10", lambda: small(torch.tensor([0, 10])))
 refuses(regattarec.FailedPreconditionError, "wrapped before", lambda: rt.wrap(o, e))
+refuses(regattarec.FailedPreconditionError, "has an optimizer already", lambda: rt.wrap(some(), e))
 refuses(regattarec.NotFoundError, "nowhere", lambda: rt.load("nowhere"))
 e(ids, offsets)
 refuses(regattarec.FailedPreconditionError, "before the first lookup", lambda: rt.load("nowhere"))
@@ -156,6 +166,50 @@ o.step(); o.zero_grad()
 assert values(e, 1, 2, 3) == [0, 0, 0]           # rows are not changed by what is not a number
 rt.stop()
 refuses(regattarec.FailedPreconditionError, "over", lambda: e(ids, offsets))
+""")
+
+    def test_modules_without_a_table_have_one_each(self):
+        self.check("""
+import numpy
+users, items = rt.Embedding(100, 2, init=rt.Constant(1.0), rule=rt.SGD(lr=numpy.float32(1))), rt.Embedding(200, 2, rule=rt.SGD(lr=1.0))
+assert (users.table.name, items.table.name) == ("embedding", "embedding_2")
+o = rt.wrap(some(), users, items)
+users(torch.tensor([5])).sum().backward()
+o.step()
+with torch.no_grad():
+    assert users(torch.tensor([5])).tolist() == [[0, 0]]
+    assert items(torch.tensor([5])).tolist() == [[0, 0]] and rt.to_embedding(items, [5]).weight.tolist() == [[0, 0]]
+last = rt.Embedding(10, 2, table="embedding", init=rt.Constant(1.0), rule=rt.SGD(lr=numpy.float32(1)), padding_idx=-1)
+assert last(torch.tensor([9])).tolist() == [[0, 0]] and last.padding_idx == 9
+""")
+
+    def test_a_step_that_is_refused_leaves_a_job_that_goes_on(self):
+        self.check("""
+e = bag()
+o = rt.wrap(some(), e)
+def step():
+    o.zero_grad()
+    e(torch.tensor([1]), torch.tensor([0])).sum().backward()
+    o.step()
+step()
+for wrong in (-1.0, float("nan")):
+    o.param_groups[1]["lr"] = wrong
+    refuses(regattarec.InvalidArgumentError, "learning rate", step)
+o.param_groups[1]["lr"] = 1.0
+step()
+assert values(e, 1) == [-1.5], values(e, 1)
+""")
+
+    def test_a_table_that_was_left_out_of_wrap(self):
+        self.check("""
+e, f = bag(), bag(table="other")
+o = rt.wrap(some(), e)
+refuses(regattarec.FailedPreconditionError, "'other' was left out of wrap|freeze",
+        lambda: f(torch.tensor([1]), torch.tensor([0])).sum().backward())
+rt.freeze(f)
+(e(torch.tensor([1]), torch.tensor([0])) + f(torch.tensor([1]), torch.tensor([0]))).sum().backward()
+o.step()
+assert values(e, 1) == [-0.5]
 """)
 
     def test_ids_without_values_are_an_exception(self):

@@ -214,6 +214,7 @@ absl::StatusOr<GeneratorResult> Generate(const GeneratorOptions& options,
   if (options.out.empty()) return absl::InvalidArgumentError("--out names no folder");
   if (options.files < 1 || options.test_files < 1 || options.files > 100'000 || options.test_files > 100'000)
     return absl::InvalidArgumentError("--files and --test-files must be 1 to 100000");
+  if (options.threads < 1 || options.threads > 1024) return absl::InvalidArgumentError("--threads must be 1 to 1024");
   if (options.samples >= kTestStream) return absl::InvalidArgumentError("--samples is too large");
   ASSIGN_OR_RETURN(const GroundTruth truth, GroundTruth::Make(options.truth));
   ASSIGN_OR_RETURN(const SampleFormat format, SampleFormat::Make(options.format, truth, options.truth));

@@ -26,6 +26,12 @@ class Module(torch.nn.Module):
         if num_embeddings is not None and (not isinstance(num_embeddings, int) or num_embeddings < 1):
             raise errors.InvalidArgumentError(
                 f"num_embeddings: {num_embeddings!r} is neither None (no bound) nor a whole number above 0")
+        if padding_idx is not None and (not isinstance(padding_idx, int) or isinstance(padding_idx, bool)):
+            raise errors.InvalidArgumentError(f"padding_idx: {padding_idx!r} is neither None nor a whole number")
+        if padding_idx is not None and num_embeddings is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise errors.OutOfRangeError(f"padding_idx: {padding_idx} is not within num_embeddings, which is {num_embeddings}")
+            padding_idx %= num_embeddings  # -1 is the last one, as PyTorch has it
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.table = declare(table, embedding_dim, rule, init, seed)
         self.frozen = False
@@ -105,7 +111,7 @@ class EmbeddingBag(Module):
     of the number of ids).
     """
 
-    def __init__(self, num_embeddings, embedding_dim, *, mode="mean", table="embedding", rule=SGD(), init=Uniform(),
+    def __init__(self, num_embeddings, embedding_dim, *, mode="mean", table=None, rule=SGD(), init=Uniform(),
                  seed=0, include_last_offset=False, padding_idx=None):
         super().__init__(num_embeddings, embedding_dim, table, rule, init, seed, padding_idx)
         if mode not in ("sum", "mean", "sqrtn"):
@@ -161,7 +167,7 @@ class EmbeddingBag(Module):
 class Embedding(Module):
     """torch.nn.Embedding over a table. `num_embeddings` may be None: any 64-bit id is a key, negative ones too."""
 
-    def __init__(self, num_embeddings, embedding_dim, *, table="embedding", rule=SGD(), init=Uniform(), seed=0,
+    def __init__(self, num_embeddings, embedding_dim, *, table=None, rule=SGD(), init=Uniform(), seed=0,
                  padding_idx=None):
         super().__init__(num_embeddings, embedding_dim, table, rule, init, seed, padding_idx)
 

@@ -46,6 +46,12 @@ def wrap(optimizer, *modules, dense=None):
         raise errors.FailedPreconditionError("wrap: the optimizer was wrapped before; name all modules in one call")
     if isinstance(optimizer, torch.optim.LBFGS):
         raise errors.InvalidArgumentError("wrap: LBFGS takes several looks at a loss in one step; tables make one")
+    for table in tables:
+        if table.optimizer is not None:
+            raise errors.FailedPreconditionError(f"wrap: table '{table.name}' has an optimizer already; one step updates it")
+    for group in optimizer.param_groups:
+        if group.get("maximize"):
+            raise errors.InvalidArgumentError("wrap: maximize=True: rules of rows minimise; negate the loss instead")
     job = _job.current()
     grouped = torch.distributed.is_available() and torch.distributed.is_initialized()
     if dense is None:
@@ -64,6 +70,7 @@ def wrap(optimizer, *modules, dense=None):
         job.local_state.append("dense parameters in the process (dense='local')")
     job.optimizer = optimizer
     for table in tables:
+        table.optimizer = optimizer
         optimizer.add_param_group({"params": [table.rows], "lr": table.rule.lr, "regatta_table": table.name})
     optimizer._regatta_tables, optimizer._regatta_dense = tables, served
     optimizer.step = types.MethodType(_step_of(optimizer, tables, served), optimizer)

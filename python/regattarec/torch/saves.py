@@ -1,4 +1,6 @@
 """Saves of tables together with the states of models and optimizers."""
+import os
+
 import torch
 
 from regattarec import _core, errors
@@ -54,7 +56,7 @@ def save(path, model=None, optimizer=None, epoch=0, parameters=()):
 
     All workers call it; the first one writes. `regatta checkpoint ls` shows the save, servers of any number load it.
     """
-    _job.current().save(str(path), epoch, states(epoch, model, optimizer, parameters))
+    _job.current().save(os.fspath(path), epoch, states(epoch, model, optimizer, parameters))
 
 
 def load(path, model=None, optimizer=None, parameters=()):
@@ -63,8 +65,9 @@ def load(path, model=None, optimizer=None, parameters=()):
     It comes after wrap and before the first lookup. All workers call it, and read the folder.
     """
     job = _job.current()
-    job.load(str(path))
-    blobs = _core.read_blobs(str(path))
+    path = os.fspath(path)
+    job.load(path)
+    blobs = _core.read_blobs(path)
     restore(blobs, path, model, optimizer, parameters)
     served = getattr(optimizer, "_regatta_dense", None)
     if served is not None:

@@ -1,4 +1,7 @@
 """Tables as modules and optimizers see them, and what the lookups of a step add up to."""
+import math
+import numbers
+
 import torch
 
 from regattarec import errors
@@ -18,6 +21,7 @@ class Table:
 
     def __init__(self, name, dim, rule, init, index):
         self.name, self.dim, self.rule, self.init, self.index = name, dim, rule, init, index
+        self.optimizer = None  # whose step updates it
         self.rows = torch.nn.Parameter(torch.empty(0, dim))
         self._memory = torch.empty(0, dim)
         self._grad = None  # of rows, as it was made
@@ -25,6 +29,10 @@ class Table:
 
     def add(self, lookup, grad):
         """Merges the gradient of a lookup's output into one of each key, behind those of earlier lookups."""
+        if self.optimizer is None and _job.current().optimizer is not None:
+            raise errors.FailedPreconditionError(
+                f"table '{self.name}' was left out of wrap: no step updates its rows. Name its module in wrap, or freeze it: "
+                "regattarec.torch.freeze(module)")
         earlier = self.rows.grad
         if earlier is None:
             self._lookups, begin = [], 0
@@ -74,6 +82,7 @@ class Step:
 
 
 _tables = {}
+_unnamed = 0  # tables that modules have made without a name
 current = Step()
 
 
@@ -90,18 +99,31 @@ def find(name):
     return _tables[name]
 
 
+def unnamed():
+    """The name of a module's own table: embedding, embedding_2, … in the order in which modules are made."""
+    global _unnamed
+    _unnamed += 1
+    return "embedding" if _unnamed == 1 else f"embedding_{_unnamed}"
+
+
 def declare(name, dim, rule, init, seed):
-    """The table of that name, which may have been declared alike before."""
+    """The table of that name, which may have been declared alike before; without a name one of its own."""
     if not isinstance(rule, Rule):
         raise errors.InvalidArgumentError(f"rule: {rule!r} is none; for instance regattarec.torch.Adagrad(lr=0.05)")
     if not isinstance(init, Init):
         raise errors.InvalidArgumentError(f"init: {init!r} is none; for instance regattarec.torch.Uniform(0.01)")
     if not isinstance(dim, int) or dim < 1:
         raise errors.InvalidArgumentError(f"embedding_dim: {dim!r} is not a whole number above 0")
+    name = unnamed() if name is None else name
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.encode()) <= 256 or name == "dense":
         raise errors.InvalidArgumentError(
             f"table: {name!r} is no name for a table: at most 256 bytes of printable text, and not 'dense', under "
             "which saves have the other parameters")
+    for field, value in (vars(rule) | vars(init)).items():
+        if not isinstance(value, numbers.Real) or not math.isfinite(value):
+            raise errors.InvalidArgumentError(f"table '{name}': {field} is {value!r}, and no number that is finite")
+    if not isinstance(seed, int) or seed < 0:
+        raise errors.InvalidArgumentError(f"table '{name}': seed is {seed!r}, and no whole number from 0 on")
     index = _job.current().declare(
         {"name": name, "dim": dim, "rule": rule.config(), "init": init.config(), "seed": seed})
     if name not in _tables:
