@@ -153,7 +153,7 @@ def all_reduce_worker(input, output=None, mode="sum"):
     numbers = numpy.asarray(input)
     if numbers.dtype.kind not in "iufb":
         raise errors.InvalidArgumentError(f"all_reduce_worker takes numbers, not {numbers.dtype}")
-    if numbers.dtype.kind == "u" and numbers.size and numbers.max() > numpy.iinfo(numpy.int64).max:
+    if numbers.dtype.kind == "u" and numbers.size and int(numbers.max()) >= 2**63:
         raise errors.OutOfRangeError(f"all_reduce_worker: {numbers.max()} is above 2^63 - 1")
     wide = numpy.array(numbers, dtype=numpy.float64 if numbers.dtype.kind == "f" else numpy.int64, order="C")
     flat = wide.reshape(-1)
