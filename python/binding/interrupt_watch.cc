@@ -9,7 +9,7 @@
 namespace regatta::binding {
 namespace {
 
-constexpr std::chrono::milliseconds kPeriod(50);  // a signal handler can wake nobody
+constexpr std::chrono::milliseconds kPeriod(50);  // a signal handler cannot wake a thread
 
 bool Stopping() { return StopSignal::watching() && StopSignal::Requested() != 0; }
 

@@ -1,5 +1,5 @@
 // The run of a job whose loop is Python's: its saves, where it begins, its epochs.
-// Thread-safety: one thread at a time. `state` is called with the interpreter's lock, which nobody else needs then.
+// Thread-safety: one thread at a time. `state` is called with the interpreter's lock, which is free then.
 #pragma once
 
 #include <cstdint>

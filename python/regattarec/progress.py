@@ -15,7 +15,7 @@ def _notebook():
 
 
 class Progress:
-    """`show` is None (only where somebody looks), True or False."""
+    """`show` is None (a live line on a terminal and in a notebook only), True or False."""
 
     def __init__(self, show=None):
         self._cell = None if show is False else _notebook()

@@ -205,13 +205,7 @@ class FleetTest(ScriptTest):
             import torch, regattarec, regattarec.torch as rt
             from regattarec import fleet
             from regattarec.fleet import role_maker, StrategyFactory, DistributedStrategy, DistributeTranspilerConfig
-            def fails(call):
-                try:
-                    call()
-                except (regattarec.Error, TypeError) as error:
-                    print(type(error).__name__, error)
-                else:
-                    print("NO ERROR")
+            from refusals import fails
             def change(settings, **values):
                 for name, value in values.items():
                     setattr(settings, name, value)

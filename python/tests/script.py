@@ -29,6 +29,9 @@ def free_port(*hosts):
             pass
 
 
+TESTS = pathlib.Path(__file__).resolve().parent  # scripts may import what is beside this file
+
+
 class ScriptTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="regatta-python-")
@@ -36,6 +39,7 @@ class ScriptTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.env = {key: value for key, value in os.environ.items()
                     if not key.startswith(("PADDLE_", "TRAINING_", "REGATTA_")) or key == "REGATTA_BIN"}
+        self.env["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(TESTS))))
 
     def run_script(self, script, *arguments, code=0, env=None, launch=()):
         """Runs it, under `regatta launch` where `launch` has its arguments; what it printed."""

@@ -279,13 +279,7 @@ class SessionTest(ScriptTest):
             import torch, regattarec, regattarec.torch as rt
             e = rt.Embedding(None, 1)
             o = rt.wrap(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), e)
-            def fails(call):
-                try:
-                    call()
-                except (regattarec.Error, TypeError) as error:
-                    print(type(error).__name__, error)
-                else:
-                    print("NO ERROR")
+            from refusals import fails
             fails(lambda: rt.session(checkpoint_minutes=-1))
             fails(lambda: rt.session(checkpoint_minutes=5))
             fails(lambda: rt.session(metric="guess"))

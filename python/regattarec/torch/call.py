@@ -11,7 +11,7 @@ class _Rows(torch.autograd.Function):
     @staticmethod
     def forward(ctx, anchor, weights, call):
         ctx.lookup, ctx.table, ctx.rows, ctx.weights = call.lookup, call.table, call.rows, weights
-        out, call.out = call.out, None  # whoever holds the call does not hold the output, which holds the call
+        out, call.out = call.out, None  # the output holds the call: a circle waits for the collector
         return out
 
     @staticmethod
