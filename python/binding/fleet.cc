@@ -143,6 +143,9 @@ void BindFleet(nb::module_& m) {
       .def_prop_ro("server_num", &Fleet::server_num)
       .def_prop_ro("server_endpoints", &Fleet::server_endpoints)
       .def_prop_ro("workers_return", &Fleet::workers_return)
+      .def_prop_ro(
+          "replaces", [](const Fleet& fleet) { return fleet.team().resume_point() != nullptr; },
+          "Whether this process has taken the place of a killed one.")
       .def(
           "init_server",
           [](Fleet& fleet, const std::string& dir, const std::string& data_dir) {

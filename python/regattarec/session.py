@@ -30,11 +30,11 @@ from regattarec.progress import Progress
 BEGIN_AGAIN = 75  # the exit code that tells `regatta launch --max_restarts` so
 
 
-def ask_to_begin_again(error, reasons):
+def ask_to_begin_again(why, reasons):
     """Ends this process so that the launcher starts the whole job again, which goes on at its last save."""
-    print(f"regattarec: {error}\nregattarec: the job is to begin again from its last save: a killed worker cannot be "
+    print(f"regattarec: {why}\nregattarec: the job is to begin again from its last save: a killed worker cannot be "
           f"replaced alone, because of {' and '.join(reasons)}", file=sys.stderr)
-    raise SystemExit(BEGIN_AGAIN) from error
+    raise SystemExit(BEGIN_AGAIN)
 
 
 def _floats(values, what):
@@ -105,11 +105,13 @@ class Session:
                 "killed workers of this job are started again, and it was joined before the session could say that they come "
                 "back: leave out what joins it (fleet.init_worker, regattarec.torch.init_process_group); a session does it itself")
         try:
-            job.join(returns=self._comes_back())
+            job.join(returns=self._comes_back() or self._begins_again())
         except errors.Error as error:
             if self._begins_again():
                 ask_to_begin_again(error, self._local_state())
             raise
+        if self._begins_again() and job.fleet.replaces:
+            ask_to_begin_again("this process was started in the place of a killed one", self._local_state())
         self._run = _core.Run(job.fleet, self._blobs, **self._options)
         job.session = self
         self._progress = Progress(self._show if job.fleet.is_first_worker else False)

@@ -164,11 +164,12 @@ class SessionTest(ScriptTest):
         job = dict(epochs=2, batches=25, pause=0.02, dense="local", checkpoint_steps=7)
         whole = self.ends_well("straight", self.launch("straight", **job))
         process = self.launch("killed", **job)
-        for step, killed in ((12, "worker 1"), (40, "worker 0")):
+        for times, (step, killed) in enumerate(((12, ["worker 1"]), (30, ["worker 0", "worker 1"]), (45, ["worker 0"])), 1):
             self.await_step("killed", process, step)
-            self.kill("killed", killed)
+            for one in killed:
+                self.kill("killed", one)
             deadline = time.monotonic() + 60
-            while self.said("killed").count("the job begins again") < 1 + (step == 40):
+            while self.said("killed").count("the job begins again") < times:
                 self.assertLess(time.monotonic(), deadline, self.said("killed")[-3000:])
                 time.sleep(0.01)
         again = self.ends_well("killed", process)

@@ -28,12 +28,9 @@ def init_process_group(backend="gloo", timeout_minutes=10):
     if torch.distributed.is_initialized():
         raise errors.FailedPreconditionError("torch.distributed has a process group already: leave this call out")
     job = _job.current()
-    try:
-        job.join()
-    except errors.Error as error:  # servers that have lost a worker refuse those that are started in its place
-        if job.fleet.workers_return and not isinstance(error, (errors.InvalidArgumentError, errors.CancelledError)):
-            ask_to_begin_again(error, ["the network in every worker"])
-        raise
+    job.join(returns=job.fleet.workers_return)
+    if job.fleet.replaces:  # the others have a group without this process
+        ask_to_begin_again("this process was started in the place of a killed one", ["the process group"])
     fleet, wait = job.fleet, timedelta(minutes=timeout_minutes)
     alone = fleet.worker_num == 1
     host = "127.0.0.1" if alone or not fleet.is_first_worker else _own_address(fleet.server_endpoints[0])
