@@ -13,6 +13,7 @@ import numpy as np
 import regattarec
 from regattarec.data import Dataset, generate
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background processes ignore it
 CLICKS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "criteo_slots_80.txt"
 
 

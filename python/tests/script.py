@@ -2,12 +2,16 @@
 import os
 import pathlib
 import random
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
 import unittest
+
+# A shell that runs tests in the background has them ignore Ctrl+C, and so what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A sanitizer's runtime, which an interpreter loads first; programs that were built with it have it inside.
 _PRELOAD = os.environ.pop("LD_PRELOAD", None)
