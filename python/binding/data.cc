@@ -192,9 +192,7 @@ void BindData(nb::module_& m) {
           nb::arg("number"), nb::arg("batches"), "Pass `number` without its first batches.")
       .def("end_pass", [](data::Dataset& dataset) { WaitOrRaise([&] { return dataset.EndPass(); }); })
       .def("interrupt", &data::Dataset::Interrupt)
-      .def_prop_ro("bad_lines", [](const data::Dataset& dataset) { return dataset.progress().bad_lines; })
-      .def_prop_ro("bytes_done", [](const data::Dataset& dataset) { return dataset.progress().bytes_done; })
-      .def_prop_ro("bytes_total", [](const data::Dataset& dataset) { return dataset.progress().bytes_total; });
+      .def_prop_ro("bad_lines", [](const data::Dataset& dataset) { return dataset.progress().bad_lines; });
   m.def("make_dataset",
         [](const nb::kwargs& given) -> Shared { return Shared(ValueOf(data::MakeDataset(OptionsOf(given)))); });
   nb::class_<PassWatch>(m, "PassWatch", "Ends the pass of a dataset, which may wait for data, when Ctrl+C comes.")

@@ -107,11 +107,11 @@ class Session:
         try:
             job.join(returns=self._comes_back() or self._begins_again())
         except errors.Error as error:
-            if self._begins_again():
+            if self._others_ended(error) and self._begins_again():
                 ask_to_begin_again(error, self._local_state())
             raise
         if self._begins_again() and job.fleet.replaces:
-            ask_to_begin_again("this process was started in the place of a killed one", self._local_state())
+            ask_to_begin_again("this process replaces a killed one", self._local_state())
         self._run = _core.Run(job.fleet, self._blobs, **self._options)
         job.session = self
         self._progress = Progress(self._show if job.fleet.is_first_worker else False)

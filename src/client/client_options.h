@@ -23,7 +23,7 @@ struct ClientOptions {
   std::chrono::duration<double> wait_timeout{600};
   std::shared_ptr<const cluster::Credentials> credentials;  // null: none
   std::function<bool()> cancelled = [] { return false; };   // asked while it waits for servers and other workers
-  std::function<bool()> given_up = [] { return false; };    // asked now and then: nobody wants the answers under way
+  std::function<bool()> given_up = [] { return false; };    // asked now and then: answers under way are not wanted
 };
 
 }  // namespace regatta::client

@@ -61,7 +61,7 @@ class Lane {
   // caller has called Expect.
   void Send(ps::FrameHeader& header, size_t body_bytes, const std::function<void(wire::FrameWriter&)>& fill,
             Decode decode, Call& call);
-  // Opens the stream again where no answer has come for a long time: what the network takes away, nobody misses. Ends
+  // Opens the stream again where no answer has come for a long time: the network may have dropped a request. Ends
   // the lane that is given up. Called now and then.
   void LookAfter();
   // Held over the frames of a push, which follow one another.

@@ -30,7 +30,7 @@ def init_process_group(backend="gloo", timeout_minutes=10):
     job = _job.current()
     job.join(returns=job.fleet.workers_return)
     if job.fleet.replaces:  # the others have a group without this process
-        ask_to_begin_again("this process was started in the place of a killed one", ["the process group"])
+        ask_to_begin_again("this process replaces a killed one", ["the process group"])
     fleet, wait = job.fleet, timedelta(minutes=timeout_minutes)
     alone = fleet.worker_num == 1
     host = "127.0.0.1" if alone or not fleet.is_first_worker else _own_address(fleet.server_endpoints[0])
