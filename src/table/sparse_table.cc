@@ -207,6 +207,7 @@ absl::Status SparseTable::CheckLearningRate(std::optional<float> rate) const {
 }
 
 absl::Status SparseTable::CheckFinite(const base::TableGrads& grads) const {
+  if (base::CountNonFiniteRows(grads.grads, grads.keys.keys.size()) == 0) return absl::OkStatus();
   const size_t width = static_cast<size_t>(grads.grads.width);
   for (size_t i = 0; i < grads.keys.keys.size(); ++i) {
     const std::span<const float> row(grads.grads.row(static_cast<int64_t>(i)), width);

@@ -34,9 +34,14 @@ def step(n=None):
     _step.given = n
 
 
-def init(mode=None, geo_step=None):
-    """How workers and servers work together: sync, async (the default), half_async or geo. Before the first lookup."""
-    _job.current().use(mode, geo_step)
+def init(mode=None, geo_step=None, nan_policy=None):
+    """How the job works; before wrap and the first lookup.
+
+    `mode` is when workers see each other's updates: sync, async (the default), half_async or geo. `nan_policy` is what
+    becomes of gradients with NaN or Inf: "abort" (the default) makes the step an error that names table and key, and
+    nothing is learnt of it; "skip" leaves such rows out, "clip" takes such elements for 0, both with a warning.
+    """
+    _job.current().use(mode, geo_step, nan_policy)
 
 
 def stop():
