@@ -114,7 +114,8 @@ absl::Status Stepper::Commit(uint32_t samples, std::span<const base::TableGrads>
                                         .dense = dense,
                                         .batch = place_.batch,
                                         .pass = place_.pass,
-                                        .dense_learning_rate = dense_learning_rate}));
+                                        .dense_learning_rate = dense_learning_rate,
+                                        .finite = bad_rows_ == 0 && !bad_dense_}));
   commit_seconds_ = base::SecondsSince(start);
   return absl::OkStatus();
 }
