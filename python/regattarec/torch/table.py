@@ -44,7 +44,7 @@ class Table:
         self.optimizer = None  # whose step updates it
         self.rows = _Rows(self)
         self._memory = torch.empty(0, dim)  # of the step's gradients, kept for the next one
-        self._used = 0
+        self._room, self._used = 0, 0  # in rows
         self._parts = []  # (lookup, one gradient of each of its keys)
 
     def add(self, lookup, grad):
@@ -53,28 +53,31 @@ class Table:
             raise errors.FailedPreconditionError(
                 f"table '{self.name}' was left out of wrap: no step updates its rows. Name its module in wrap, or freeze it: "
                 "regattarec.torch.freeze(module)")
-        part = self._room(lookup.keys)
+        begin, self._used = self._used, self._used + lookup.keys
+        if self._used > self._room:  # parts that are there keep the memory they have
+            self._room = self._used + self._used // 8
+            self._memory = torch.empty(self._room, self.dim)
+        part = self._memory[begin:self._used]
         lookup.merge(view(grad), view(part))
         self._parts.append((lookup, part))
 
-    def _room(self, keys):
-        begin, self._used = self._used, self._used + keys
-        if self._used > len(self._memory):  # parts that are there keep the memory they have
-            self._memory = torch.empty(self._used + self._used // 8, self.dim)
-        return self._memory[begin:self._used]
-
-    def gradient(self):
-        """One gradient of each key that the step has looked up, or None."""
-        if not self._parts:
-            return None
+    def _merged(self):
+        """(lookup, gradients) of the step with each key once, or None."""
         if len(self._parts) > 1:
             whole = _core.Lookup.union([lookup for lookup, _ in self._parts])
             sums = torch.empty(whole.keys, self.dim)
             whole.merge(view(torch.cat([part for _, part in self._parts])), view(sums))
             self._parts = [(whole, sums)]
-        grad = self._parts[0][1]
-        if len(self.rows) != len(grad):
-            self.rows.data = _ONE.expand(len(grad), self.dim)
+        return self._parts[0] if self._parts else None
+
+    def gradient(self):
+        """One gradient of each key that the step has looked up, or None."""
+        merged = self._merged()
+        if merged is None:
+            return None
+        grad = merged[1]
+        if self.rows.shape != grad.shape:
+            self.rows.data = _ONE.expand(grad.shape)
         return grad
 
     def replace(self, grad):
@@ -91,9 +94,8 @@ class Table:
 
     def take(self):
         """(lookup, gradients) of the step, or None; and none from then on."""
-        self.gradient()
-        taken = self._parts[0] if self._parts else None
-        self.replace(None)
+        taken = self._merged()
+        self._parts, self._used = [], 0
         return taken
 
 
