@@ -8,7 +8,8 @@ import textwrap
 import time
 import unittest
 
-from script import BIN, PYTHON, ScriptTest
+from job import JobTest
+from script import BIN, PYTHON
 
 # Trains on made-up clicks, prints what the epochs came to and, at the end, every row and parameter. With stop_at it
 # sends itself a signal at that step.
@@ -65,16 +66,12 @@ def result(out):
     return json.loads(next(line for line in out.splitlines() if line.startswith('{"parameters"')))
 
 
-class SessionTest(ScriptTest):
+class SessionTest(JobTest):
     def train(self, code=0, launch=(), **options):
         return self.run_script(TRAIN, json.dumps(options), code=code, launch=launch)
 
     def checkpoints(self, folder):
         return subprocess.run([BIN / "regatta", "checkpoint", "ls", self.folder / folder, "--json"], text=True,
-                              capture_output=True, check=True).stdout
-
-    def dump(self, path):
-        return subprocess.run([BIN / "regatta", "checkpoint", "dump", self.folder / path], text=True,
                               capture_output=True, check=True).stdout
 
     def test_a_run_that_was_stopped_or_killed_goes_on_as_if_it_had_not_been(self):
@@ -115,36 +112,13 @@ class SessionTest(ScriptTest):
     def launch(self, name, **options):
         script = self.folder / "train.py"
         script.write_text(TRAIN)
-        out = open(self.folder / f"{name}.log", "wb")
-        self.addCleanup(out.close)
-        process = subprocess.Popen(
-            [BIN / "regatta", "launch", "--server_num=2", "--worker_num=2", f"--log_dir=log_{name}",
-             "--max_restarts=20", "--", *PYTHON, script, json.dumps({"save": name, **options})],
-            cwd=self.folder, env=self.env, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        self.addCleanup(process.kill)
-        return process
-
-    def said(self, name):
-        return (self.folder / f"{name}.log").read_text()
-
-    def kill(self, name, process):
-        pid = int(re.findall(rf"{process}(?: \(pid \d+\).*started again as|:) pid (\d+)", self.said(name))[-1])
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has just ended
+        return self.start_job(name, *PYTHON, script, json.dumps({"save": name, **options}))
 
     def await_step(self, name, process, step):
-        deadline = time.monotonic() + 60
-        while not any(int(n) >= step for n in re.findall(r"(?m)^step (\d+)$", self.said(name))):
-            self.assertIsNone(process.poll(), self.said(name)[-3000:])
-            self.assertLess(time.monotonic(), deadline, self.said(name)[-3000:])
-            time.sleep(0.01)
+        self.await_words(name, process, lambda said: any(int(n) >= step for n in re.findall(r"(?m)^step (\d+)$", said)))
 
     def ends_well(self, name, process):
-        logs = lambda: "".join(f"\n== {log}\n{log.read_text()[-2500:]}" for log in self.folder.glob(f"log_{name}/*log.*"))
-        self.assertEqual(process.wait(timeout=150), 0, self.said(name)[-3000:] + logs())
-        return result((self.folder / f"log_{name}/workerlog.0").read_text())
+        return result(self.end_job(name, process))
 
     def test_servers_and_workers_killed_with_dense_parameters_on_servers_change_no_byte(self):
         job = dict(epochs=3, batches=25, pause=0.02, dense="server")

@@ -1,9 +1,9 @@
 """Tries a wheel for Python 3.11 in a bare Debian 12, which debootstrap makes: with python3 and python3-venv alone, then with
-python3-torch.
+python3-torch. There python/README.md runs as printed, and jobs lose servers and workers to kills.
 
     sudo python3 tests/package/in_debian.py WHEEL [--keep]
 
-NumPy comes from PyPI, all else from the mirror that apt uses here. Five minutes and 2 GB below /tmp; --keep leaves the system.
+NumPy comes from PyPI, all else from the mirror that apt uses here. Six minutes and 2 GB below /tmp; --keep leaves the system.
 """
 import argparse
 import os
@@ -15,7 +15,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NEEDED = ["tests/package/installed.py", "tests/package/steps.py", "examples/torch_quickstart/train.py"]
+NEEDED = ["tests/package/installed.py", "tests/package/steps.py", "examples/torch_quickstart/train.py", "python/README.md",
+          *(f"python/tests/{name}.py" for name in ("script", "job", "readme_test", "session_test"))]
 START = time.monotonic()
 
 
@@ -83,6 +84,10 @@ def main():
         inside(f"python3 -m venv --system-site-packages torch && torch/bin/python {install}")
         if inside("torch/bin/python tests/package/installed.py --wheel --torch", show) != 0:
             return 1
+        say("python/README.md as printed, and killed jobs")
+        for test in ("readme_test.py", "session_test.py -k killed"):
+            if inside(f"REGATTA_BIN=/root/torch/bin torch/bin/python -B python/tests/{test}", show) != 0:
+                return 1
         say("done")
         return 0
     finally:

@@ -24,7 +24,17 @@ from regattarec.torch.table import current as _step
 from regattarec.torch.optimizer import wrap
 
 __all__ = [*_rules.__all__, "Embedding", "EmbeddingBag", "freeze", "prefetch", "to_embedding", "wrap",
-           "session", "save", "load", "init", "init_process_group", "stop", "step"]
+           "session", "save", "load", "init", "init_process_group", "stop", "step", "worker_index", "worker_num"]
+
+
+def worker_index():
+    """This worker's number, from 0 on; alone it is 0."""
+    return _job.current().fleet.worker_index
+
+
+def worker_num():
+    """How many workers the job has; alone it is 1."""
+    return _job.current().fleet.worker_num
 
 
 def step(n=None):
