@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/job_policy.h"
@@ -61,10 +62,17 @@ absl::StatusOr<base::Mode> ModeOf(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("mode '", name, "': there are sync, async, half_async and geo"));
 }
 
-void InitWorker(Fleet& fleet, const std::string& tables, const std::string& mode, int geo_step, bool returns) {
+absl::StatusOr<table::NanPolicy> NanPolicyOf(const std::string& name) {
+  if (const auto policy = base::ValueIn(table::kNanPolicies, name)) return *policy;
+  return absl::InvalidArgumentError(absl::StrCat("nan_policy '", name, "': there are abort, skip and clip"));
+}
+
+void InitWorker(Fleet& fleet, const std::string& tables, const std::string& mode, int geo_step,
+                const std::string& nan_policy, bool returns) {
   fleet::WorkerOptions options;
   options.tables = ValueOf(TablesOf(tables));
   options.mode = ValueOf(ModeOf(mode));
+  options.nan_policy = ValueOf(NanPolicyOf(nan_policy));
   if (geo_step < 1) Raise(absl::InvalidArgumentError(absl::StrCat("geo_step: ", geo_step, " is not above 0")));
   options.geo_interval = static_cast<uint64_t>(geo_step);
   if (returns) options.on_loss = base::LossPolicy::kAwait;
@@ -79,7 +87,10 @@ absl::Status Serve(Fleet& fleet) {
   return fleet.RunServer();
 }
 
-Steps* Start(Fleet& fleet, uint64_t first_step) { return new Steps(*ValueOf(fleet.StartCommunicator(first_step))); }
+Steps* Start(Fleet& fleet, uint64_t first_step, const std::string& nan_policy, std::vector<std::string> names) {
+  const table::NanPolicy policy = ValueOf(NanPolicyOf(nan_policy));
+  return new Steps(*ValueOf(fleet.StartCommunicator(first_step)), policy, std::move(names));
+}
 
 using Blobs = std::map<std::string, nb::bytes>;
 
@@ -153,8 +164,9 @@ void BindFleet(nb::module_& m) {
           },
           nb::arg("dir") = "", nb::arg("data_dir") = "")
       .def("run_server", [](Fleet& fleet) { WaitOrRaise([&] { return Serve(fleet); }); })
-      .def("init_worker", &InitWorker, nb::arg("tables"), nb::arg("mode"), nb::arg("geo_step"), nb::arg("returns"))
-      .def("start", &Start, nb::arg("first_step"), nb::keep_alive<0, 1>())
+      .def("init_worker", &InitWorker, nb::arg("tables"), nb::arg("mode"), nb::arg("geo_step"), nb::arg("nan_policy"),
+           nb::arg("returns"))
+      .def("start", &Start, nb::arg("first_step"), nb::arg("nan_policy"), nb::arg("names"), nb::keep_alive<0, 1>())
       .def("barrier", [](Fleet& fleet) { WaitOrRaise([&] { return fleet.BarrierWorker(); }); })
       .def("all_reduce_floats", &AllReduce<double>, nb::arg("numbers"), nb::arg("how"))
       .def("all_reduce_integers", &AllReduce<int64_t>, nb::arg("numbers"), nb::arg("how"))

@@ -1,11 +1,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/raw_vector.h"
 #include "binding/arrays.h"
@@ -83,6 +86,22 @@ LookupCall* NewLookup(int table, const std::string& mode, const Vector<const int
   return new LookupCall(table, pooling, {KeysOf(ids), checked, values});
 }
 
+// Without pooling, an id for each key of every lookup: merging gives one gradient a key.
+LookupCall* Union(const std::vector<LookupCall*>& calls) {
+  std::vector<base::Key> ids;
+  for (const LookupCall* call : calls) {
+    if (call->table() != calls.front()->table())
+      Raise(absl::InvalidArgumentError(
+          absl::StrCat("a union of lookups of tables ", calls.front()->table(), " and ", call->table())));
+    ids.insert(ids.end(), call->plan().keys.begin(), call->plan().keys.end());
+  }
+  if (calls.empty() || ids.size() > kMaxIds)
+    Raise(absl::InvalidArgumentError(absl::StrCat("a union of ", calls.size(), " lookups with ", ids.size(), " keys")));
+  const std::array<uint32_t, 2> bounds = {0, static_cast<uint32_t>(ids.size())};
+  nb::gil_scoped_release release;
+  return new LookupCall(calls.front()->table(), base::Pooling::kNone, {ids, bounds, {}});
+}
+
 void CheckMerge(const LookupCall& call, size_t rows, size_t width, size_t out_rows, size_t out_width) {
   const auto want = static_cast<size_t>(call.pooling() == base::Pooling::kNone ? call.ids() : call.bags());
   if (rows != want || out_rows != static_cast<size_t>(call.keys()) || out_width != width)
@@ -96,6 +115,7 @@ void BindLookup(nb::module_& m) {
   nb::class_<LookupCall>(m, "Lookup", "The distinct keys that one call of an embedding reads.")
       .def(nb::new_(&NewLookup), nb::arg("table"), nb::arg("mode"), nb::arg("ids"), nb::arg("offsets"),
            nb::arg("weights").none())
+      .def_static("union", &Union, nb::arg("lookups"), "Of the keys of several lookups of one table.")
       .def_prop_ro("table", &LookupCall::table)
       .def_prop_ro("bags", &LookupCall::bags)
       .def_prop_ro("keys", &LookupCall::keys)

@@ -1,11 +1,18 @@
 #include "binding/steps.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/gradient.h"
 
 namespace regatta::binding {
 
-Steps::Steps(comm::Communicator& communicator)
-    : communicator_(communicator), stepper_(communicator, 0, train::Stepper::Pulls::kInTurn) {}
+Steps::Steps(comm::Communicator& communicator, table::NanPolicy nan_policy, std::vector<std::string> names)
+    : communicator_(communicator),
+      names_(std::move(names)),
+      stepper_(communicator, 0, train::Stepper::Pulls::kInTurn, nullptr,
+               nan_policy == table::NanPolicy::kAbort ? train::Stepper::BadGradients::kRefuse
+                                                      : train::Stepper::BadGradients::kCount) {}
 
 absl::Status Steps::BeginPass(uint64_t pass, uint64_t first_step) {
   return stepper_.BeginPass({.learnt = {.pass = pass}, .kind = base::StepKind::kTrain, .first_step = first_step});
@@ -70,7 +77,29 @@ absl::Status Steps::Commit(uint32_t samples, std::span<const CommitPart> parts, 
                       .show = {},
                       .click = {},
                       .learning_rate = part.learning_rate});
-  return stepper_.Commit(samples, grads_, dense, dense_learning_rate);
+  const absl::Status status = stepper_.Commit(samples, grads_, dense, dense_learning_rate);
+  if (status.ok() || (bad_rows() == 0 && !bad_dense())) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(), DescribeBad(parts)));
+}
+
+// The first of the bad gradients, and what helps.
+std::string Steps::DescribeBad(std::span<const CommitPart> parts) const {
+  std::string first;
+  for (const CommitPart& part : parts) {
+    const std::span<const base::Key> keys = part.call->table_keys().keys;
+    const auto width = static_cast<size_t>(part.grads.width);
+    for (size_t i = 0; i < keys.size() && first.empty(); ++i) {
+      const std::span<const float> row(part.grads.row(static_cast<int64_t>(i)), width);
+      if (base::AllFinite(row)) continue;
+      const size_t element = base::FirstNonFinite(row);
+      first = absl::StrCat("; the first is key ", static_cast<int64_t>(keys[i]), " of table '",
+                           names_[static_cast<size_t>(part.call->table())], "', with ", row[element], " at element ",
+                           element);
+    }
+  }
+  return absl::StrCat(first,
+                      ". Look at the loss of this batch; a lower learning rate or clipping helps against growing "
+                      "gradients. regattarec.torch.init(nan_policy='skip') leaves such rows out, with a warning");
 }
 
 }  // namespace regatta::binding

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "binding/lookup_call.h"
 #include "comm/communicator.h"
+#include "table/push_options.h"
 #include "train/stepper.h"
 
 namespace regatta::binding {
@@ -31,8 +33,9 @@ struct CommitPart {
 
 class Steps {
  public:
-  // Borrows the communicator.
-  explicit Steps(comm::Communicator& communicator);
+  // Borrows the communicator. With NanPolicy::kAbort a commit of gradients with NaN or Inf is an error that names the
+  // table, by `names`, and the key; nothing is sent.
+  Steps(comm::Communicator& communicator, table::NanPolicy nan_policy, std::vector<std::string> names);
   comm::Communicator& communicator() const { return communicator_; }
 
   absl::Status BeginPass(uint64_t pass, uint64_t first_step);
@@ -51,10 +54,16 @@ class Steps {
   absl::Status Commit(uint32_t samples, std::span<const CommitPart> parts, std::span<const base::DenseGrad> dense,
                       std::optional<float> dense_learning_rate);
 
+  // Of the last commit.
+  uint64_t bad_rows() const { return stepper_.bad_rows(); }
+  bool bad_dense() const { return stepper_.bad_dense(); }
+
  private:
   absl::Status PullOnce(std::span<const PullTarget> targets);
+  std::string DescribeBad(std::span<const CommitPart> parts) const;
 
   comm::Communicator& communicator_;
+  const std::vector<std::string> names_;  // of the tables
   train::Stepper stepper_;
   std::vector<base::TableKeys> keys_;
   std::vector<base::TableGrads> grads_;

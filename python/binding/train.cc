@@ -52,8 +52,9 @@ using DensePart = std::tuple<int64_t, Vector<const float>>;
 
 using RowPart = std::tuple<LookupCall*, Matrix<const float>, std::optional<float>>;
 
-void Commit(Steps& steps, uint32_t samples, const std::vector<RowPart>& grads, const std::vector<DensePart>& dense,
-            std::optional<float> dense_rate) {
+// Whether gradients held NaN or Inf: of how many rows, and of the dense parameters.
+std::tuple<uint64_t, bool> Commit(Steps& steps, uint32_t samples, const std::vector<RowPart>& grads,
+                                  const std::vector<DensePart>& dense, std::optional<float> dense_rate) {
   std::vector<CommitPart> parts;
   for (const auto& [call, grad, rate] : grads) {
     if (grad.shape(0) != static_cast<size_t>(call->keys()))
@@ -65,6 +66,7 @@ void Commit(Steps& steps, uint32_t samples, const std::vector<RowPart>& grads, c
   std::vector<base::DenseGrad> pieces;
   for (const auto& [offset, values] : dense) pieces.push_back({offset, SpanOf(values)});
   WaitOrRaise([&] { return steps.Commit(samples, parts, pieces, dense_rate); });
+  return {steps.bad_rows(), steps.bad_dense()};
 }
 
 }  // namespace
@@ -100,7 +102,7 @@ void BindTrain(nb::module_& m) {
       .def("dense", &DenseOf, "The dense parameters of the last pull, to read before the commit or another pull.")
       .def("commit", &Commit, nb::arg("samples"), nb::arg("grads"), nb::arg("dense"), nb::arg("dense_rate").none(),
            "(lookup, one gradient of each key, learning rate) for each, and (offset, gradients) of the dense "
-           "parameters.");
+           "parameters. Gives how many rows' gradients held NaN or Inf, and whether dense ones did.");
 }
 
 }  // namespace regatta::binding

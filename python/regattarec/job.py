@@ -11,10 +11,12 @@ import json
 import os
 import sys
 import threading
+import warnings
 
 from regattarec import _core, errors
 
 MODES = ("sync", "async", "half_async", "geo")
+NAN_POLICIES = ("abort", "skip", "clip")
 
 _job = None
 
@@ -53,6 +55,9 @@ class Job:
         self.optimizer = None  # that wrap has taken
         self.mode = "async"
         self.geo_step = 400
+        self.nan_policy = "abort"
+        self.bad_rows = 0  # gradients with NaN or Inf, that nan_policy dealt with
+        self.bad_dense = 0
         self.step = 0  # of the next commit
         self.done = False
         self.steps = None  # once training has begun
@@ -78,14 +83,17 @@ class Job:
         self.fleet.run_server()
         sys.exit(0)
 
-    def use(self, mode=None, geo_step=None):
-        """Says how workers and servers work together, before they meet."""
+    def use(self, mode=None, geo_step=None, nan_policy=None):
+        """Says how workers and servers work together, and what becomes of gradients with NaN, before they meet."""
         if self._joined:
             raise errors.FailedPreconditionError("the job has begun: call regattarec.torch.init before wrap and the "
                                                  "first lookup")
         if mode is not None and mode not in MODES:
             raise errors.InvalidArgumentError(f"mode '{mode}': there are {', '.join(MODES)}")
+        if nan_policy is not None and nan_policy not in NAN_POLICIES:
+            raise errors.InvalidArgumentError(f"nan_policy '{nan_policy}': there are {', '.join(NAN_POLICIES)}")
         self.mode = self.mode if mode is None else mode
+        self.nan_policy = self.nan_policy if nan_policy is None else nan_policy
         self.geo_step = self.geo_step if geo_step is None else geo_step
 
     def declare(self, table):
@@ -141,7 +149,7 @@ class Job:
         if not self.tables:
             raise errors.FailedPreconditionError("no table is declared: make an Embedding or EmbeddingBag first")
         tables = {"sparse": list(self.tables.values()), "dense": self.dense or {"parameters": []}}
-        self.fleet.init_worker(json.dumps(tables), self.mode, self.geo_step, returns)
+        self.fleet.init_worker(json.dumps(tables), self.mode, self.geo_step, self.nan_policy, returns)
         self._joined, self.returns = True, returns
         self.step = self.fleet.loaded_steps  # of a save that the servers began with
         atexit.register(self._leave)
@@ -155,7 +163,11 @@ class Job:
     def start(self, first_step):
         """The steps go on at that number."""
         self.step = self._first = first_step
-        self.steps = self.fleet.start(first_step)
+        self._make_steps()
+
+    def _make_steps(self):
+        if self.steps is None:
+            self.steps = self.fleet.start(self.step, self.nan_policy, list(self.tables))
 
     def enter_pass(self, number, first_step, done):
         """A session has begun a pass, of which so many steps are done."""
@@ -174,8 +186,7 @@ class Job:
         """Begins the step if it was not, and gives whether that has pulled."""
         if not self._joined:
             self.join()
-        if self.steps is None:
-            self.steps = self.fleet.start(self.step)
+        self._make_steps()
         if not self._in_pass:
             if self.session is not None:
                 raise errors.FailedPreconditionError(
@@ -238,8 +249,7 @@ class Job:
                 self.steps.pull(lookups)
             return
         self.join()
-        if self.steps is None:
-            self.steps = self.fleet.start(self.step)
+        self._make_steps()
         # A number that no step of training has, so that no mode takes these rows for those of a step. A step of
         # training that was begun goes on: it has its rows.
         self.steps.begin_step(False, self.step + (1 << 40), self._pass, self.step)
@@ -259,9 +269,20 @@ class Job:
             if not self._open and not self._begin_step():
                 self.steps.pull([])
             self._open = False  # one that is refused is given up, too
-            self.steps.commit(samples if self.weighs_steps else min(samples, 1), grads, dense, dense_rate)
+            bad = self.steps.commit(samples if self.weighs_steps else min(samples, 1), grads, dense, dense_rate)
+            if any(bad):
+                self._count_bad(*bad)
             self.step += 1
             self.samples = samples
+
+    def _count_bad(self, rows, dense):
+        if not self.bad_rows and not self.bad_dense:
+            what = {"skip": "such updates are left out", "clip": "such elements count as 0"}[self.nan_policy]
+            warnings.warn(f"step {self.step}: gradients of {rows} rows{' and of the dense parameters' if dense else ''} hold "
+                          f"NaN or Inf; {what} (nan_policy='{self.nan_policy}'). This is said once; the end says how many "
+                          "there were", RuntimeWarning, stacklevel=4)
+        self.bad_rows += rows
+        self.bad_dense += dense
 
     def pause(self):
         """Ends the pass: everything that was learnt is where the tables are. All workers call it."""
@@ -291,6 +312,9 @@ class Job:
         if self.done or os.getpid() != self._pid:
             return
         self.done = True
+        if self.bad_rows or self.bad_dense:
+            print(f"regattarec: {self.bad_rows} gradients of rows and {self.bad_dense} of the dense parameters held NaN or Inf "
+                  f"(nan_policy='{self.nan_policy}')", file=sys.stderr)
         if not self._joined:
             return
         if not why and self.session is None:

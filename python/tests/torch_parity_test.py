@@ -184,6 +184,33 @@ o = rt.wrap(torch.optim.SGD(n.parameters(), lr=0.1), e)
 ours = train(e, o, [torch.optim.lr_scheduler.LambdaLR(o, decay)], n)
 """)
 
+    def test_the_norm_of_a_step_of_several_lookups(self):
+        self.check("""
+def look(emb, ids, offsets, w):                  # a key has gradients of up to six lookups: two batches of three
+    return emb(ids, offsets) + emb(ids.flip(0), offsets) + emb(torch.arange(B) % 5, torch.arange(B))
+norms = []
+def train(emb, opt, mlp, parameters):
+    losses = []
+    for k, (ids, offsets, w, y) in enumerate(batches()):
+        loss = F.binary_cross_entropy_with_logits(mlp(look(emb, ids, offsets, w)).squeeze(1), y) / 2
+        loss.backward()
+        if k % 2 == 1:
+            norms.append(float(torch.nn.utils.clip_grad_norm_(parameters(), 0.05)))
+            opt.step()
+            opt.zero_grad()
+        losses.append(loss.item())
+    return losses
+e, n = table(mode="sum"), net()
+theirs = train(e, Both(torch.optim.SGD(n.parameters(), lr=0.5), torch.optim.SGD(e.parameters(), lr=0.5)), n,
+               lambda: [*n.parameters(), *e.parameters()])
+e, n = rt.EmbeddingBag(None, DIM, mode="sum", rule=rt.SGD(lr=0.5), **SAME), net()
+o = rt.wrap(torch.optim.SGD(n.parameters(), lr=0.5), e)
+ours = train(e, o, n, lambda: [p for group in o.param_groups for p in group["params"]])
+half = len(norms) // 2
+assert sum(norm > 0.05 for norm in norms[:half]) > half / 2, "little was clipped"
+assert max(abs(a - b) for a, b in zip(norms[:half], norms[half:])) < 1e-5
+""")
+
     def test_dense_parameters_with_the_tables(self):
         for optimizer in ("SGD(p, lr=0.1)", "SGD(p, lr=0.1, momentum=0.9, nesterov=True)", "SGD(p, lr=0.1, weight_decay=0.01)",
                           "Adam(p, lr=0.01)", "Adagrad(p, lr=0.05)"):

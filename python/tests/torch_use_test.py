@@ -150,6 +150,7 @@ refuses(Bad, "RMSprop|SGD (with momentum), Adam and Adagrad|dense='local'",
 refuses(Bad, "amsgrad", lambda: rt.wrap(torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], amsgrad=True), e,
                                         dense="server"))
 refuses(Bad, "mode 'fast'", lambda: rt.init(mode="fast"))
+refuses(Bad, "nan_policy 'ignore'", lambda: rt.init(nan_policy="ignore"))
 refuses(Bad, "n: 0", lambda: rt.step(n=0))
 small = rt.Embedding(10, 2, table="small")
 o = rt.wrap(some(), e, small)
@@ -161,11 +162,57 @@ e(ids, offsets)
 refuses(regattarec.FailedPreconditionError, "before the first lookup", lambda: rt.load("nowhere"))
 refuses(regattarec.FailedPreconditionError, "too late", lambda: rt.Embedding(None, 3, table="late"))
 refuses(regattarec.FailedPreconditionError, "before wrap", lambda: rt.init(mode="sync"))
-e(ids, offsets).sum().mul(float("nan")).backward()
-o.step(); o.zero_grad()
-assert values(e, 1, 2, 3) == [0, 0, 0]           # rows are not changed by what is not a number
 rt.stop()
 refuses(regattarec.FailedPreconditionError, "over", lambda: e(ids, offsets))
+""")
+
+    def test_a_gradient_that_is_not_a_number_is_an_error_that_changes_nothing(self):
+        self.check("""
+ids, offsets = torch.tensor([-7, 2]), torch.tensor([0, 1])
+e, w = bag(table="slots"), torch.nn.Parameter(torch.ones(1))
+o = rt.wrap(torch.optim.SGD([w], lr=0.5), e)
+for bad in (float("nan"), float("-inf")):
+    out = e(ids, offsets)
+    (w * out[0].sum() * bad + out[1].sum()).backward()
+    refuses(regattarec.FailedPreconditionError, "step 0: gradients of 1 rows|key -7 of table 'slots'|nan_policy='skip'", o.step)
+    assert values(e, -7, 2) == [0, 0] and w.item() == 1
+    o.zero_grad()
+(w * e(ids, offsets).sum()).backward()           # and the loop may go on
+o.step()
+assert values(e, -7, 2) == [-0.5, -0.5] and w.item() == 0
+""")
+
+    def test_gradients_that_are_not_numbers_may_be_left_out_or_clipped(self):
+        for policy in ("skip", "clip"):
+            with self.subTest(policy):
+                self.check(f"""
+import warnings
+rt.init(nan_policy="{policy}")
+e = bag()
+o = rt.wrap(some(), e)
+def step(factor):
+    out = e(torch.tensor([1, 2]), torch.tensor([0, 1]))
+    o.zero_grad()
+    (out * torch.tensor([[1, factor], [1, 1]])).sum().backward()
+    o.step()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    step(1); step(float("nan")); step(float("inf"))
+assert [str(w.message).split(" (")[0] for w in caught] == ["step 1: gradients of 1 rows hold NaN or Inf; such "
+    + {{"skip": "updates are left out", "clip": "elements count as 0"}}["{policy}"]], caught
+rows = e(torch.tensor([1, 2]), torch.tensor([0, 1])).tolist()
+assert rows == {{"skip": [[-0.5, -0.5], [-2.5, -2.5]], "clip": [[-2.5, -0.5], [-2.5, -2.5]]}}["{policy}"], rows
+""")
+                self.assertIn(f"2 gradients of rows and 0 of the dense parameters held NaN or Inf (nan_policy='{policy}')",
+                              self.stderr)
+
+    def test_a_dense_gradient_that_is_not_a_number_is_an_error_where_servers_have_it(self):
+        self.check("""
+e, w = bag(), torch.nn.Parameter(torch.ones(1))
+o = rt.wrap(torch.optim.SGD([w], lr=0.5), e, dense="server")
+(w * float("nan")).sum().backward()
+refuses(regattarec.FailedPreconditionError, "of the dense parameters hold NaN", o.step)
+assert w.item() == 1
 """)
 
     def test_modules_without_a_table_have_one_each(self):

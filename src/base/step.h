@@ -86,6 +86,7 @@ struct StepGrads {
   uint64_t pass = 0;
   std::span<const uint64_t> batches = {};         // where it is the sum of several, ascending; empty = `batch`
   std::optional<float> dense_learning_rate = {};  // instead of that of the dense parameters' schedule
+  bool finite = false;                            // known to hold neither NaN nor Inf: nobody needs to look again
 };
 
 }  // namespace regatta::base

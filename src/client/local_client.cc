@@ -61,7 +61,7 @@ absl::Status LocalClient::Check(const base::StepGrads& grads) const {
   for (const base::TableGrads& table : grads.tables)
     RETURN_IF_ERROR(sparse_[static_cast<size_t>(table.keys.table)]->CheckLearningRate(table.learning_rate));
   if (dense_ != nullptr) RETURN_IF_ERROR(dense_->CheckLearningRate(grads.dense_learning_rate));
-  if (nan_policy_ != table::NanPolicy::kAbort) return absl::OkStatus();
+  if (grads.finite || nan_policy_ != table::NanPolicy::kAbort) return absl::OkStatus();
   for (const base::TableGrads& table : grads.tables)
     RETURN_IF_ERROR(sparse_[static_cast<size_t>(table.keys.table)]->CheckFinite(table));
   if (dense_ == nullptr) return absl::OkStatus();

@@ -46,7 +46,7 @@ class LocalClient final : public PsClient {
 
  private:
   table::PushOptions OptionsOf(const base::StepGrads& grads) const {
-    return {.step = grads.step, .samples = grads.samples, .nan_policy = nan_policy_};
+    return {.step = grads.step, .samples = grads.samples, .nan_policy = nan_policy_, .finite = grads.finite};
   }
 
   const std::vector<table::SparseTable*> sparse_;

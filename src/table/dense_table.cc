@@ -121,7 +121,7 @@ absl::Status DenseTable::Push(std::span<const base::DenseGrad> grads, const Push
   RETURN_IF_ERROR(CheckLearningRate(rate));
   bool finite = true;
   for (const base::DenseGrad& grad : grads) {
-    if (base::AllFinite(grad.values)) continue;
+    if (options.finite || base::AllFinite(grad.values)) continue;
     if (options.nan_policy == NanPolicy::kAbort) return CheckFinite(grad);
     finite = false;
   }

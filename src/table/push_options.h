@@ -19,6 +19,7 @@ struct PushOptions {
   uint64_t step = 0;     // the schedule's argument
   uint32_t samples = 1;  // the gradients are sums over so many samples
   NanPolicy nan_policy = NanPolicy::kSkip;
+  bool finite = false;  // the gradients are known to hold neither NaN nor Inf
 };
 
 }  // namespace regatta::table

@@ -41,17 +41,19 @@ using Apply = void (Accessor::*)(const PushBlock&) const;
 
 class PushVisitor final : public RowVisitor {
  public:
-  PushVisitor(const Accessor& accessor, Apply apply, const base::TableGrads& grads, NanPolicy policy, float samples,
+  // Of the options it takes what becomes of NaN, and the samples.
+  PushVisitor(const Accessor& accessor, Apply apply, const base::TableGrads& grads, const PushOptions& options,
               float learning_rate)
       : accessor_(accessor),
         apply_(apply),
         grads_(grads),
-        policy_(policy),
-        samples_(samples),
+        policy_(options.nan_policy),
+        finite_(options.finite),
+        samples_(static_cast<float>(options.samples)),
         learning_rate_(learning_rate) {}
 
   uint64_t Wanted(size_t first, size_t count) override {
-    if (policy_ != NanPolicy::kSkip) return kAllWanted;
+    if (finite_ || policy_ != NanPolicy::kSkip) return kAllWanted;
     const uint64_t finite = base::FiniteRows(GradsFrom(first), static_cast<int>(count));
     skipped_ += count - static_cast<size_t>(std::popcount(finite));
     return finite;
@@ -60,7 +62,7 @@ class PushVisitor final : public RowVisitor {
   void Visit(const RowBlock& block) override {
     const int count = static_cast<int>(block.rows.size());
     base::RowsView<const float> grads = GradsFrom(block.first);
-    if (policy_ == NanPolicy::kClip) grads = Clip(grads, count);
+    if (!finite_ && policy_ == NanPolicy::kClip) grads = Clip(grads, count);
     PushBlock push;
     push.keys = grads_.keys.keys.subspan(block.first, block.rows.size());
     push.created = block.created;
@@ -93,6 +95,7 @@ class PushVisitor final : public RowVisitor {
   const Apply apply_;
   const base::TableGrads& grads_;
   const NanPolicy policy_;
+  const bool finite_;
   const float samples_;
   const float learning_rate_;
   uint64_t skipped_ = 0;
@@ -155,11 +158,10 @@ absl::Status SparseTable::Pull(const base::TableKeys& keys, base::StepKind kind,
 
 absl::Status SparseTable::Push(const base::TableGrads& grads, const PushOptions& options) {
   RETURN_IF_ERROR(base::Annotate(CheckPush(grads, options), Named(config_) + ": push"));
-  if (options.nan_policy == NanPolicy::kAbort) RETURN_IF_ERROR(CheckFinite(grads));
+  if (!options.finite && options.nan_policy == NanPolicy::kAbort) RETURN_IF_ERROR(CheckFinite(grads));
   const float learning_rate = grads.learning_rate.value_or(
       static_cast<float>(schedule_.LearningRate(accessor_->learning_rate(), options.step)));
-  PushVisitor visitor(*accessor_, &Accessor::Push, grads, options.nan_policy, static_cast<float>(options.samples),
-                      learning_rate);
+  PushVisitor visitor(*accessor_, &Accessor::Push, grads, options, learning_rate);
   const WalkOptions walk{Missing::kCreate, static_cast<uint64_t>(row_width()) * sizeof(float)};
   const absl::Status status = store_->Walk(grads.keys.keys, walk, visitor);
   if (visitor.skipped() > 0) skipped_.fetch_add(visitor.skipped(), std::memory_order_relaxed);
@@ -178,7 +180,7 @@ absl::Status SparseTable::Write(const base::TableGrads& values, NanPolicy nan_po
   RETURN_IF_ERROR(
       base::Annotate(CheckView(values.grads, pull_width(), values.keys.keys.size()), Named(config_) + ": write"));
   if (nan_policy == NanPolicy::kAbort) RETURN_IF_ERROR(CheckFinite(values));
-  PushVisitor visitor(*accessor_, write, values, nan_policy, 1, 0);
+  PushVisitor visitor(*accessor_, write, values, {.nan_policy = nan_policy}, 0);
   const WalkOptions walk{Missing::kCreate, static_cast<uint64_t>(pull_width()) * sizeof(float)};
   const absl::Status status = store_->Walk(values.keys.keys, walk, visitor);
   if (visitor.skipped() > 0) skipped_.fetch_add(visitor.skipped(), std::memory_order_relaxed);
@@ -207,6 +209,7 @@ absl::Status SparseTable::CheckLearningRate(std::optional<float> rate) const {
 }
 
 absl::Status SparseTable::CheckFinite(const base::TableGrads& grads) const {
+  if (base::CountNonFiniteRows(grads.grads, grads.keys.keys.size()) == 0) return absl::OkStatus();
   const size_t width = static_cast<size_t>(grads.grads.width);
   for (size_t i = 0; i < grads.keys.keys.size(); ++i) {
     const std::span<const float> row(grads.grads.row(static_cast<int64_t>(i)), width);

@@ -101,6 +101,10 @@ absl::Status Stepper::Commit(uint32_t samples, std::span<const base::TableGrads>
   state_ = State::kIdle;
   ASSIGN_OR_RETURN(const std::span<const base::TableGrads> merged, OneForEachTable(tables));
   CountBad(merged, dense);
+  if (bad_gradients_ == BadGradients::kRefuse && (bad_rows_ > 0 || bad_dense_))
+    return absl::FailedPreconditionError(absl::StrCat("step ", place_.step, ": gradients of ", bad_rows_, " rows",
+                                                      bad_dense_ ? " and of the dense parameters" : "",
+                                                      " hold NaN or Inf; nothing was committed"));
   metrics::TraceSpan span(tracer_, "commit");
   const auto start = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(communicator_.Commit({.step = place_.step,
@@ -110,7 +114,8 @@ absl::Status Stepper::Commit(uint32_t samples, std::span<const base::TableGrads>
                                         .dense = dense,
                                         .batch = place_.batch,
                                         .pass = place_.pass,
-                                        .dense_learning_rate = dense_learning_rate}));
+                                        .dense_learning_rate = dense_learning_rate,
+                                        .finite = bad_rows_ == 0 && !bad_dense_}));
   commit_seconds_ = base::SecondsSince(start);
   return absl::OkStatus();
 }

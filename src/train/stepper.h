@@ -35,9 +35,13 @@ class Stepper {
   // before its commit; rows are copied, so that those of an earlier pull stay. kInTurn: a step may pull again, and the
   // rows of an earlier pull are gone then; nothing is copied.
   enum class Pulls : uint8_t { kOne, kSeveral, kInTurn };
+  // What a commit does with gradients that hold NaN or Inf. kCount: they are sent, and what becomes of them the mode
+  // decides, by its NanPolicy. kRefuse: the commit is an error, and nothing is sent.
+  enum class BadGradients : uint8_t { kCount, kRefuse };
 
-  Stepper(comm::Communicator& communicator, int thread, Pulls pulls = Pulls::kOne, metrics::Tracer* tracer = nullptr)
-      : communicator_(communicator), thread_(thread), pulls_(pulls), tracer_(tracer) {}
+  Stepper(comm::Communicator& communicator, int thread, Pulls pulls = Pulls::kOne, metrics::Tracer* tracer = nullptr,
+          BadGradients bad = BadGradients::kCount)
+      : communicator_(communicator), thread_(thread), pulls_(pulls), tracer_(tracer), bad_gradients_(bad) {}
 
   absl::Status BeginPass(const base::PassKeys& keys) { return communicator_.BeginPass(keys); }
   // Afterwards every earlier Commit of this worker is visible to everyone.
@@ -58,7 +62,8 @@ class Stepper {
   // Gradients are sums over `samples`. A table may come several times, for instance once for each Pull; the gradients
   // of a key are added up. A table's gradients may bring the learning rate that they are applied with, in place of the
   // table's schedule, the dense ones `dense_learning_rate`. FAILED_PRECONDITION if the step has not pulled, was
-  // committed or is one of inference; INVALID_ARGUMENT if a learning rate cannot be, and nothing is committed.
+  // committed or is one of inference, or for bad gradients with kRefuse; INVALID_ARGUMENT if a learning rate cannot
+  // be. A commit that is an error has sent nothing, and the step is given up.
   // `dense` covers every dense parameter, or is empty: nothing was learnt of them. A commit of 0 samples brings
   // nothing at all: workers that wait for the step go on.
   absl::Status Commit(uint32_t samples, std::span<const base::TableGrads> tables,
@@ -70,7 +75,7 @@ class Stepper {
   // Of the present step, in the communicator.
   double pull_seconds() const { return pull_seconds_; }
   double commit_seconds() const { return commit_seconds_; }
-  // Gradients of the last commit with NaN or Inf. What becomes of them the mode decides, by its NanPolicy.
+  // Gradients of the last commit with NaN or Inf, of one that was refused for them too.
   uint64_t bad_rows() const { return bad_rows_; }
   bool bad_dense() const { return bad_dense_; }
 
@@ -97,6 +102,7 @@ class Stepper {
   const int thread_;
   const Pulls pulls_;
   metrics::Tracer* const tracer_;
+  const BadGradients bad_gradients_;
   StepPlace place_;
   State state_ = State::kIdle;
   size_t pulls_done_ = 0;

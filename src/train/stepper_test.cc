@@ -190,6 +190,27 @@ TEST(Stepper, GradientsThatAreNotNumbersAreCounted) {
   EXPECT_TRUE(stepper.bad_dense());
 }
 
+TEST(Stepper, GradientsThatAreNotNumbersMayBeRefusedBeforeAnythingIsSent) {
+  Embedded setup(1, table::NanPolicy::kSkip);
+  Stepper stepper(*setup.local, 0, Stepper::Pulls::kOne, nullptr, Stepper::BadGradients::kRefuse);
+  const base::GroupedKeys keys({5, 6});
+  const base::TableKeys table = keys.view();
+  const std::vector<float> bad = {NAN, 1}, good = {1, 1};
+  for (const std::vector<float>* sums : {&bad, &good}) {
+    stepper.BeginStep({.step = 7});
+    const auto rows = stepper.Pull({&table, 1});
+    ASSERT_TRUE(rows.ok());
+    for (int64_t i = 0; i < 2; ++i) EXPECT_EQ(*rows->tables[0].row(i), 0) << "the refused step has changed a row";
+    const base::TableGrads grads = GradsOf(keys, *sums);
+    const absl::Status status = stepper.Commit(1, {&grads, 1}, {});
+    EXPECT_EQ(status.ok(), sums == &good);
+    if (sums == &bad) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("step 7: gradients of 1 rows hold NaN or Inf"));
+    }
+    EXPECT_EQ(stepper.bad_rows(), sums == &bad ? 1u : 0u);
+  }
+}
+
 TEST(Stepper, ThreadsThatOwnTheirLoopsLoseNothing) {
   constexpr int kThreads = 4;
   Embedded setup(kThreads);

@@ -35,9 +35,15 @@ def step(n: int | None = None) -> None:
     _step.given = arguments.whole("n", n, 1, arguments.UINT32)
 
 
-def init(mode: typing.Literal["sync", "async", "half_async", "geo"] | None = None, geo_step: int | None = None) -> None:
-    """How workers and servers work together: sync, async (the default), half_async or geo. Before the first lookup."""
-    _job.current().use(mode, geo_step)
+def init(mode: typing.Literal["sync", "async", "half_async", "geo"] | None = None, geo_step: int | None = None,
+         nan_policy: typing.Literal["abort", "skip", "clip"] | None = None) -> None:
+    """How the job works; before wrap and the first lookup.
+
+    `mode` is when workers see each other's updates: sync, async (the default), half_async or geo. `nan_policy` is what
+    becomes of gradients with NaN or Inf: "abort" (the default) makes the step an error that names table and key, and
+    nothing is learnt of it; "skip" leaves such rows out, "clip" takes such elements for 0, both with a warning.
+    """
+    _job.current().use(mode, geo_step, nan_policy)
 
 
 def stop() -> None:

@@ -83,9 +83,9 @@ def _zero_grad_of(optimizer, tables):
     inner = optimizer.zero_grad
 
     def zero_grad(self, *args, **kwargs):
-        inner(*args, **kwargs)
         for table in tables:
             table.rows.grad = None  # zeros would be an update of the rows
+        inner(*args, **kwargs)
 
     return zero_grad
 
@@ -116,7 +116,8 @@ def _step_of(optimizer, tables, served):
         found = getattr(self, "found_inf", None)
         scale = getattr(self, "grad_scale", None)
         rates = {group["regatta_table"]: float(group["lr"]) for group in self.param_groups if "regatta_table" in group}
-        taken = [(lookup, grad, rates[table.name]) for table in tables for lookup, grad in table.take()]
+        parts = [(table.take(), rates[table.name]) for table in tables]
+        taken = [(*part, rate) for part, rate in parts if part is not None]
         n = step.take()
         weight = n if job.weighs_steps else 1
         skipped = found is not None and bool(found)

@@ -4,62 +4,99 @@ import numbers
 
 import torch
 
-from regattarec import errors
+from regattarec import _core, errors
 from regattarec import job as _job
 from regattarec.rules import Init, Rule
-from regattarec.torch.arrays import view
+from regattarec.torch.arrays import floats, view
 
 _ONE = torch.zeros(1)
+
+
+class _Rows(torch.nn.Parameter):
+    """The rows of a table as optimizers, gradient scalers and clipping see them: with a gradient, one of each key.
+
+    It has no memory, and its shape is that of the gradient.
+    """
+
+    def __new__(cls, table):
+        made = super().__new__(cls, torch.empty(0, table.dim))
+        made._table = table
+        return made
+
+    @property
+    def grad(self):
+        return self._table.gradient()
+
+    @grad.setter
+    def grad(self, value):
+        self._table.replace(value)
 
 
 class Table:
     """A table as modules and optimizers see it: what its lookups of the present step were, and their gradients.
 
-    Between backward and step the gradients of the step's rows are in `rows.grad`, where gradient scalers and clipping
-    look for them. The shape of `rows` changes from step to step, and it has no memory. That of the gradients is kept.
+    The gradients of a key in several lookups are added up when somebody looks at `rows.grad`, and not before: a step
+    of many lookups adds them up once.
     """
 
     def __init__(self, name, dim, rule, init, index):
         self.name, self.dim, self.rule, self.init, self.index = name, dim, rule, init, index
         self.optimizer = None  # whose step updates it
-        self.rows = torch.nn.Parameter(torch.empty(0, dim))
-        self._memory = torch.empty(0, dim)
-        self._grad = None  # of rows, as it was made
-        self._lookups = []  # whose gradients are in rows.grad, in this order
+        self.rows = _Rows(self)
+        self._memory = torch.empty(0, dim)  # of the step's gradients, kept for the next one
+        self._room, self._used = 0, 0  # in rows
+        self._parts = []  # (lookup, one gradient of each of its keys)
 
     def add(self, lookup, grad):
-        """Merges the gradient of a lookup's output into one of each key, behind those of earlier lookups."""
+        """Takes the gradient of a lookup's output."""
         if self.optimizer is None and _job.current().optimizer is not None:
             raise errors.FailedPreconditionError(
                 f"table '{self.name}' was left out of wrap: no step updates its rows. Name its module in wrap, or freeze it: "
                 "regattarec.torch.freeze(module)")
-        earlier = self.rows.grad
-        if earlier is None:
-            self._lookups, begin = [], 0
-        else:
-            begin = len(earlier)
-        end = begin + lookup.keys
-        if end > len(self._memory) or (begin and earlier is not self._grad):
-            self._memory = torch.empty(end + end // 8, self.dim)
-            if begin:
-                self._memory[:begin] = earlier
-        self._grad = self._memory[:end]
-        lookup.merge(view(grad), view(self._grad[begin:] if begin else self._grad))
-        self._lookups.append(lookup)
-        self.rows.grad = None
-        self.rows.data = _ONE.expand(end, self.dim)
-        self.rows.grad = self._grad
+        begin, self._used = self._used, self._used + lookup.keys
+        if self._used > self._room:  # parts that are there keep the memory they have
+            self._room = self._used + self._used // 8
+            self._memory = torch.empty(self._room, self.dim)
+        part = self._memory[begin:self._used]
+        lookup.merge(view(grad), view(part))
+        self._parts.append((lookup, part))
+
+    def _merged(self):
+        """(lookup, gradients) of the step with each key once, or None."""
+        if len(self._parts) > 1:
+            whole = _core.Lookup.union([lookup for lookup, _ in self._parts])
+            sums = torch.empty(whole.keys, self.dim)
+            whole.merge(view(torch.cat([part for _, part in self._parts])), view(sums))
+            self._parts = [(whole, sums)]
+        return self._parts[0] if self._parts else None
+
+    def gradient(self):
+        """One gradient of each key that the step has looked up, or None."""
+        merged = self._merged()
+        if merged is None:
+            return None
+        grad = merged[1]
+        if self.rows.shape != grad.shape:
+            self.rows.data = _ONE.expand(grad.shape)
+        return grad
+
+    def replace(self, grad):
+        """Another gradient of the same keys, or None."""
+        if grad is None:
+            self._parts, self._used = [], 0
+            return
+        present = self.gradient()
+        if present is None or grad.shape != present.shape:
+            raise errors.InvalidArgumentError(
+                f"table '{self.name}': a gradient of {tuple(grad.shape)} in place of "
+                f"{'none' if present is None else tuple(present.shape)}; it needs one of each key of the step")
+        self._parts = [(self._parts[0][0], floats(grad, present.shape))]
 
     def take(self):
-        """(lookup, gradients) of the step, and none from then on."""
-        grad, lookups = self.rows.grad, self._lookups
-        self.rows.grad, self._grad, self._lookups = None, None, []
-        if grad is None:
-            return []
-        if len(lookups) == 1:
-            return [(lookups[0], grad)]
-        parts = torch.split(grad, [lookup.keys for lookup in lookups])
-        return list(zip(lookups, parts))
+        """(lookup, gradients) of the step, or None; and none from then on."""
+        taken = self._merged()
+        self._parts, self._used = [], 0
+        return taken
 
 
 class Step:
