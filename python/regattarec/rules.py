@@ -7,7 +7,7 @@ A rule keeps its state beside the row, on the machine that has the row:
 """
 import dataclasses
 import sys
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from regattarec import arguments, errors
 
@@ -47,6 +47,9 @@ class Rule:
 
     name: ClassVar[str] = ""
     fields: ClassVar[dict[str, str]] = {}  # ours → the table's name, where they differ
+    if TYPE_CHECKING:
+        @property
+        def lr(self) -> float: ...  # of every rule
 
     def __post_init__(self) -> None:
         if not self.name:

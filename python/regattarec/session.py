@@ -118,6 +118,7 @@ class Session:
 
     def __enter__(self: Self) -> Self:
         job = self._job
+        job.check_process()
         if self._running is not None or job.session is not None:
             raise errors.FailedPreconditionError("a session is entered once, and one at a time")
         if job.steps is not None:
@@ -175,6 +176,7 @@ class Session:
         """The numbers of the epochs that are left to train, of so many in all."""
         if self._job.session is not self:
             raise errors.FailedPreconditionError("use the session in a with statement")
+        assert self._job.steps is not None
         self._run.begin(self._job.steps, arguments.whole("epochs", number, 1))
         while (found := self._run.next_pass()) is not None:
             self._place = _Place._make(typing.cast(Iterable[typing.Any], found))

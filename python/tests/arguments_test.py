@@ -278,6 +278,42 @@ with rt.session(seed=None, progress=False) as s:
 assert (found, torch.rand(1)) == want
 """)
 
+    def test_wrap_and_init(self):
+        self.check("""
+e = rt.Embedding(None, 2)
+refuses("optimizer: wrap takes one of torch.optim first", *(lambda v=v: rt.wrap(v, e) for v in (None, 5, e, torch.nn.Linear(1, 1))))
+refuses("dense |: there are local and server", *(lambda v=v: rt.wrap(some(), e, dense=v) for v in (True, 5, ["local"])))
+refuses("geo_step: |is not a whole number", *(lambda v=v: rt.init(geo_step=v) for v in ("a", 0, -1, 1.5, True, 2**31)))
+refuses("mode |: there are sync", *(lambda v=v: rt.init(mode=v) for v in (5, ["sync"], b"sync")))
+refuses("nan_policy |: there are abort", *(lambda v=v: rt.init(nan_policy=v) for v in (5, ["skip"])))
+rt.init(mode="geo", geo_step=numpy.int64(3))
+rt.wrap(some(), e)
+e(torch.tensor([1]))
+""")
+
+    def test_a_forked_process_is_told_so_by_what_workers_do_together(self):
+        self.check("""
+from regattarec.fleet import role_maker
+fleet.init(role_maker.PaddleCloudRoleMaker())
+e = rt.Embedding(None, 2)
+o = rt.wrap(some(), e)
+fleet.init_worker()
+e(torch.tensor([1])).sum().backward()
+o.step()
+child = os.fork()
+if child == 0:
+    try:
+        refuses("forked", fleet.barrier_worker, lambda: fleet.all_reduce_worker([1]), fleet.worker_num, o.step,
+                lambda: rt.save("a"), lambda: rt.load("a"), lambda: fleet.save_persistables("a"), lambda: fleet.init_worker(),
+                lambda: rt.session().__enter__(), lambda: rt.to_embedding(e, [1]), lambda: rt.init_process_group())
+    except BaseException as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(1)
+    sys.exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+fleet.barrier_worker()
+""")
+
     def test_fleet(self):
         self.check("""
 from regattarec.fleet import DistributedStrategy, DistributeTranspilerConfig, Strategy, StrategyFactory, role_maker

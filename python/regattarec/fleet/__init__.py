@@ -60,7 +60,9 @@ def init(role: "Role | None" = None, is_collective: bool = False, strategy: "Any
 def _fleet() -> _core.Fleet:
     if not _job.begun():
         raise errors.FailedPreconditionError("call fleet.init() first: it says what part this process plays")
-    return _job.current().fleet
+    job = _job.current()
+    job.check_process()
+    return job.fleet
 
 
 def is_server() -> bool:

@@ -6,7 +6,7 @@ import torch
 
 from regattarec import errors
 from regattarec.rules import Constant
-from regattarec.torch.arrays import floats
+from regattarec.torch.arrays import floats, view
 
 if typing.TYPE_CHECKING:
     from regattarec.job import Job
@@ -39,18 +39,19 @@ class Dense:
     def fill(self, job: "Job") -> None:
         """The first worker's values become everybody's, or those of a save that the servers began with."""
         if not job.fleet.loaded_epochs and not job.fleet.loaded_steps:
-            job.fleet.fill_dense(torch.cat([p.detach().to("cpu").reshape(-1) for p in self.parameters]))
+            job.fleet.fill_dense(view(torch.cat([p.detach().to("cpu").reshape(-1) for p in self.parameters])))
         self.read(job)
 
     def read(self, job: "Job") -> None:
         values = torch.empty(sum(self.sizes))
-        job.fleet.read_dense(values)
+        job.fleet.read_dense(view(values))
         self._put(values)
 
     def refresh(self, job: "Job") -> None:
         """Takes the values of the next step."""
         job.pull([], True)
-        self._put(job.steps.dense())
+        assert job.steps is not None
+        self._put(typing.cast(torch.Tensor, job.steps.dense()))
 
     def _put(self, values: torch.Tensor) -> None:
         with torch.no_grad():
