@@ -106,7 +106,7 @@ class Job:
 
     def declare(self, table: dict[str, typing.Any]) -> int:
         """Adds a table's description, and gives its index. The same description may come again."""
-        self._check()
+        self.check()
         name = table["name"]
         known = self.tables.get(name)
         if known is not None and known != table:
@@ -127,7 +127,8 @@ class Job:
                 "this process was forked after Regatta began: give DataLoader "
                 "multiprocessing_context='spawn', or keep lookups in the main process")
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """The job goes on, in this process."""
         self.check_process()
         if self.done:
             raise errors.FailedPreconditionError("the job is over: it was stopped before")
@@ -141,7 +142,7 @@ class Job:
     def serve_dense(self, description: dict[str, typing.Any], at_join: Callable[[], None], at_pass: Callable[[], None]) -> None:
         """Puts dense parameters where the tables are. `at_join` is called once that is so, `at_pass` where others may
         have changed them since."""
-        self._check()
+        self.check()
         if self._joined:
             raise errors.FailedPreconditionError("dense parameters come too late: call wrap before the first lookup")
         if self.dense is not None:
@@ -155,7 +156,7 @@ class Job:
 
         With `returns` a process that replaces a killed one takes its place, and the others wait for it.
         """
-        self._check()
+        self.check()
         if self._joined:
             return
         if not self.tables:
@@ -222,7 +223,7 @@ class Job:
         That is the next step if the present one has pulled. A mode that may fetches the rows at once.
         """
         with self._lock:
-            self._check()
+            self.check()
             self._ahead += lookups
             if self._open and self.steps is not None and self.steps.prefetches:
                 self.steps.prefetch([lookup for lookup, _, _ in self._ahead], self.step + 1, self._pass,
@@ -235,14 +236,14 @@ class Job:
     def has_pulled(self, lookup: _core.Lookup) -> bool:
         """Whether the present step has pulled it, which is begun for it."""
         with self._lock:
-            self._check()
+            self.check()
             if not self._open:
                 self._begin_step()
             return not self.waits_for_next_step(lookup)
 
     def fill(self, table: int, keys: typing.Any, vectors: typing.Any) -> None:
         """Puts vectors into a table. Until the job begins they wait."""
-        self._check()
+        self.check()
         if self.steps is not None:
             raise errors.FailedPreconditionError("vectors come before the first lookup: rows under way do not know of them")
         if self._joined:
@@ -253,7 +254,7 @@ class Job:
     def pull(self, lookups: list[Target], train: bool) -> None:
         """Fills (lookup, out, rows or None) for each. Without lookups it brings the dense parameters alone."""
         with self._lock:
-            self._check()
+            self.check()
             self._pull(lookups, train)
 
     def _pull(self, lookups: list[Target], train: bool) -> None:
@@ -278,7 +279,7 @@ class Job:
         and others that wait for the step go on.
         """
         with self._lock:
-            self._check()
+            self.check()
             pulled = self._open or self._begin_step()
             steps = self._make_steps()
             if not pulled:
@@ -310,13 +311,13 @@ class Job:
             self._pass += 1
 
     def save(self, path: str, epoch: int, blobs: Mapping[str, bytes]) -> None:
-        self._check()
+        self.check()
         self.join()
         self.pause()
         self.fleet.save(path, epoch, True, self.step, blobs)
 
     def load(self, path: str) -> None:
-        self._check()
+        self.check()
         self.join()
         if self.steps is not None:
             raise errors.FailedPreconditionError("load comes before the first lookup: rows under way do not know of it")

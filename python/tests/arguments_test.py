@@ -234,6 +234,33 @@ refuses("backend ", *(lambda v=v: rt.init_process_group(v) for v in (None, "x", 
 refuses("timeout_minutes: ", *(lambda v=v: rt.init_process_group(timeout_minutes=v) for v in ("a", 0, -1, float("nan"), 1e12, True)))
 """)
 
+    def test_a_save_of_another_model(self):
+        self.check("""
+e = rt.Embedding(None, 2)
+net, other = torch.nn.Linear(1, 1), torch.nn.Linear(2, 1)
+o = rt.wrap(torch.optim.SGD(net.parameters(), lr=0.1), e)
+rt.save("a", net, o)
+refuses("a holds the state of another model|size mismatch", lambda: rt.load("a", other))
+refuses("a holds the state of another optimizer", lambda: rt.load("a", optimizer=some()))
+""")
+
+    def test_copies_of_a_module_share_its_rows(self):
+        self.check("""
+import copy, pickle
+e = rt.Embedding(None, 2, table="some", rule=rt.SGD(lr=1.0), init=rt.Constant(0.0))
+o = rt.wrap(some(), e)
+twin = copy.deepcopy(torch.nn.Sequential(e))
+twin(torch.tensor([1])).sum().backward()
+o.step()
+e.eval()
+assert e(torch.tensor([1])).tolist() == [[-1, -1]]
+refuses("table 'some' cannot be pickled|to_embedding", lambda: pickle.dumps(e), lambda: torch.save(twin, "a"))
+torch.save(rt.to_embedding(e, [1]), "a")
+for rate in (None, "a", torch.ones(2)):
+    o.param_groups[1]["lr"] = rate
+    refuses("learning rate of table 'some' is |it has to be a number", o.step)
+""")
+
     def test_sessions(self):
         self.check("""
 e = rt.Embedding(None, 1)
@@ -312,6 +339,8 @@ if child == 0:
     sys.exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 fleet.barrier_worker()
+fleet.stop_worker()
+refuses("the job is over", fleet.barrier_worker, lambda: fleet.all_reduce_worker([1]), fleet.init_worker)
 """)
 
     def test_fleet(self):

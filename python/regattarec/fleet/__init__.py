@@ -151,6 +151,7 @@ def stop_worker() -> None:
 def _meet() -> _core.Fleet:
     """All workers are here: with what each of them learnt, unless a session has begun steps that go on."""
     fleet, job = _fleet(), _job.current()
+    job.check()
     if job.session is None:
         job.pause()
     return fleet

@@ -101,6 +101,14 @@ def _views(grads: list[tuple[typing.Any, torch.Tensor, float]]) -> list[_job.Gra
     return [(lookup, view(grad), rate) for lookup, grad, rate in grads]
 
 
+def _rate(group: dict[str, typing.Any]) -> float:
+    try:
+        return float(group["lr"])
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise errors.InvalidArgumentError(
+            f"the learning rate of table '{group['regatta_table']}' is {arguments.shown(group['lr'])}; it has to be a number") from error
+
+
 @contextlib.contextmanager
 def _no_scaler(optimizer: torch.optim.Optimizer) -> Iterator[None]:
     """What a gradient scaler has left at the optimizer is away: PyTorch 2's optimizers that do not unscale refuse it."""
@@ -122,7 +130,7 @@ def _step_of(optimizer: torch.optim.Optimizer, tables: list[Table], served: Dens
         job = _job.current()
         found = getattr(self, "found_inf", None)
         scale = getattr(self, "grad_scale", None)
-        rates = {group["regatta_table"]: float(group["lr"]) for group in self.param_groups if "regatta_table" in group}
+        rates = {group["regatta_table"]: _rate(group) for group in self.param_groups if "regatta_table" in group}
         parts = [(table.take(), rates[table.name]) for table in tables]
         taken = [(*part, rate) for part, rate in parts if part is not None]
         n = step.take()

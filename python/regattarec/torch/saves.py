@@ -53,8 +53,13 @@ def restore(blobs: Blobs, path: str, model: torch.nn.Module | None = None, optim
                 p.copy_(value)
     targets: tuple[tuple[str, typing.Any], ...] = (("model", model), ("optimizer", optimizer))
     for name, target in targets:
-        if target is not None:
-            target.load_state_dict(taken(blobs, path, name))
+        if target is None:
+            continue
+        state = taken(blobs, path, name)
+        try:
+            target.load_state_dict(state)
+        except (RuntimeError, ValueError, KeyError, TypeError) as error:
+            raise errors.FailedPreconditionError(f"{path} holds the state of another {name}: {error}") from error
 
 
 def _checked(model: typing.Any, optimizer: typing.Any, parameters: typing.Any) -> list[torch.Tensor]:

@@ -1,6 +1,7 @@
 """Tables as modules and optimizers see them, and what the lookups of a step add up to."""
 import math
 import numbers
+import typing
 
 import torch
 
@@ -49,6 +50,14 @@ class Table:
         self._memory = torch.empty(0, dim)  # of the step's gradients, kept for the next one
         self._room, self._used = 0, 0  # in rows
         self._parts: list[Part] = []  # (lookup, one gradient of each of its keys)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "Table":
+        """A copy of a module shares its rows."""
+        return self
+
+    def __reduce__(self) -> typing.NoReturn:
+        raise TypeError(f"table '{self.name}' cannot be pickled: its rows are not in the module. regattarec.torch.save saves them, "
+                        "and regattarec.torch.to_embedding makes a torch.nn.Embedding, which can be")
 
     def add(self, lookup: _core.Lookup, grad: torch.Tensor) -> None:
         """Takes the gradient of a lookup's output."""
