@@ -7,11 +7,15 @@
 Batch k of a pass is the same for any number of readers. `regattarec.torch` need not be imported: arrays are NumPy's,
 or tensors with `tensors=True` (the default where PyTorch was imported before).
 """
+import ctypes
+import numbers
 import os
 import sys
 import typing
+import weakref
+from collections.abc import Iterable, Iterator
 
-from regattarec import _core, errors
+from regattarec import _core, arguments, errors
 
 __all__ = ["Batch", "Dataset", "generate"]
 
@@ -35,102 +39,160 @@ class Dataset:
     batches of the first pass that are left out: those that an earlier run has trained on.
     """
 
-    def __init__(self, files, *, slots, dense_dim=0, labels=("click",), real_labels=(), format="", batch_size=512,
-                 readers=1, shuffle=False, in_memory=False, seed=12345, index=0, count=1, split="contiguous",
-                 weight_slot="", value_slot="", dense_slot="dense_feature", id_space="shared", pipe_command="",
-                 skip=0, epoch=0, tensors=None):
-        if split not in ("contiguous", "mod"):
-            raise errors.InvalidArgumentError(f"split '{split}': there are contiguous and mod")
-        if id_space not in ("shared", "slot"):
-            raise errors.InvalidArgumentError(f"id_space '{id_space}': there are shared and slot")
+    files: list[str]
+    slots: list[str]
+    batch_size: int
+    count: int
+    epoch: int
+
+    def __init__(self, files: arguments.AnyPath | Iterable[arguments.AnyPath], *, slots: int | Iterable[str | int],
+                 dense_dim: int = 0, labels: Iterable[str] = ("click",), real_labels: Iterable[str] = (),
+                 format: str = "", batch_size: int = 512, readers: int = 1, shuffle: bool = False,
+                 in_memory: bool = False, seed: int = 12345, index: int = 0, count: int = 1,
+                 split: typing.Literal["contiguous", "mod"] = "contiguous", weight_slot: str = "", value_slot: str = "",
+                 dense_slot: str = "dense_feature", id_space: typing.Literal["shared", "slot"] = "shared",
+                 pipe_command: str = "", skip: int = 0, epoch: int = 0, tensors: bool | None = None) -> None:
+        arguments.choice("split", split, ("contiguous", "mod"))
+        arguments.choice("id_space", id_space, ("shared", "slot"))
+        in_memory, shuffle = arguments.flag("in_memory", in_memory), arguments.flag("shuffle", shuffle)
         if shuffle and not in_memory:
             raise errors.InvalidArgumentError("shuffle=True needs in_memory=True: files are read in their order")
-        if not isinstance(batch_size, int) or batch_size < 1:
-            raise errors.InvalidArgumentError(f"batch_size: {batch_size!r} is not a whole number above 0")
-        if not isinstance(count, int) or not isinstance(index, int) or not 0 <= index < count:
-            raise errors.InvalidArgumentError(f"index {index!r} of count {count!r}: an index is from 0 to count - 1")
-        if format and format not in (formats := _core.formats()):
-            raise errors.InvalidArgumentError(f"format '{format}': there are {', '.join(formats)}, and '' looks at the lines")
-        if isinstance(slots, bool) or (isinstance(slots, int) and not 0 < slots <= 100_000):
-            raise errors.InvalidArgumentError(f"slots: {slots!r} is neither a number from 1 to 100000 nor a list of names")
-        if not isinstance(dense_dim, int) or dense_dim < 0:
-            raise errors.InvalidArgumentError(f"dense_dim: {dense_dim!r} is not a whole number from 0 on")
-        patterns = [files] if isinstance(files, (str, bytes)) or hasattr(files, "__fspath__") else list(files)
-        found = [file for pattern in patterns for file in _core.expand_files(str(pattern))]
-        mine = _core.split_files(found, index, count, split == "mod")
-        names = [str(i + 1) for i in range(slots)] if isinstance(slots, int) else [str(slot) for slot in slots]
-        self.count = count
-        self.files, self.slots, self.batch_size, self.epoch = mine, names, batch_size, epoch
-        self._tensors = "torch" in sys.modules if tensors is None else tensors
-        self._skip = skip
-        self._busy = False
-        self._options = dict(
-            files=mine, format=format, batch_size=batch_size, readers=readers, seed=seed, pipe_command=pipe_command,
-            labels=[str(label) for label in labels], real_labels=[str(label) for label in real_labels],
-            sparse_slots=names, dense_slot=dense_slot, dense_dim=dense_dim, weight_slot=weight_slot,
-            value_slot=value_slot, in_memory=in_memory, shuffle=shuffle, slot_ids=id_space == "slot")
-        self._dataset = None
+        self.batch_size = arguments.whole("batch_size", batch_size, 1, 2**20)
+        self.count = arguments.whole("count", count, 1, arguments.INT32)
+        index = arguments.whole("index", index, 0, arguments.INT32)
+        if index >= self.count:
+            raise errors.InvalidArgumentError(f"index {index} of count {self.count}: an index is from 0 to count - 1")
+        if arguments.text("format", format):
+            arguments.choice("format", format, _core.formats(), ", and '' looks at the lines")
+        self.slots = _slot_names(slots)
+        self.epoch, self._skip = arguments.whole("epoch", epoch), arguments.whole("skip", skip)
+        self._tensors = "torch" in sys.modules if tensors is None else arguments.flag("tensors", tensors)
+        found = [file for pattern in arguments.paths("files", files) for file in _core.expand_files(pattern)]
+        if not found:
+            raise errors.InvalidArgumentError("files: the list is empty")
+        self.files = _core.split_files(found, index, self.count, split == "mod")
+        self._options: dict[str, typing.Any] = dict(
+            files=self.files, format=format, batch_size=self.batch_size,
+            readers=arguments.whole("readers", readers, 1, 1024), seed=arguments.whole("seed", seed, 0, arguments.UINT64),
+            pipe_command=arguments.text("pipe_command", pipe_command),
+            labels=arguments.names("labels", labels, "['click']"),
+            real_labels=arguments.names("real_labels", real_labels, "['rating']"),
+            sparse_slots=self.slots, dense_slot=arguments.text("dense_slot", dense_slot),
+            dense_dim=arguments.whole("dense_dim", dense_dim, 0, arguments.INT32),
+            weight_slot=arguments.text("weight_slot", weight_slot), value_slot=arguments.text("value_slot", value_slot),
+            in_memory=in_memory, shuffle=shuffle, slot_ids=id_space == "slot")
+        self._dataset: _core.Dataset | None = None
+        self._pass: _core.PassWatch | None = None  # that is under way
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, typing.Any]:
         """A copy in another process opens the files itself."""
-        return self.__dict__ | {"_dataset": None, "_busy": False}
+        return self.__dict__ | {"_dataset": None, "_pass": None}
+
+    def _leave_to_parent(self) -> None:
+        """In a forked process: the readers are threads of the parent, and nothing here may wait for them, the exit included."""
+        for held in (self._dataset, self._pass):
+            if held is not None:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+        self._dataset = self._pass = None
 
     @property
-    def bad_lines(self):
+    def bad_lines(self) -> int:
         """Lines that could not be read, since the dataset was made."""
         return 0 if self._dataset is None else self._dataset.bad_lines
 
-    def __iter__(self):
-        if self._busy:
+    def __iter__(self) -> Iterator[Batch]:
+        if self._pass is not None:
             raise errors.FailedPreconditionError("a pass over this dataset is under way: end it, or make another one")
         if self._dataset is None:
             self._dataset = _core.make_dataset(**self._options)
+            _opened.add(self)
+        dataset = self._dataset
         if tensors := self._tensors:
             import torch  # noqa: F401
         skip, self._skip = self._skip, 0
         number, self.epoch = self.epoch, self.epoch + 1
-        self._busy = True
         whole = False
-        watch = _core.PassWatch(self._dataset)
+        watch = self._pass = _core.PassWatch(dataset)
         try:
-            self._dataset.begin_pass(number, skip)
-            while (arrays := _core.next_batch(self._dataset, tensors)) is not None:
-                yield Batch._make(arrays)
+            dataset.begin_pass(number, skip)
+            while (arrays := _core.next_batch(dataset, tensors)) is not None:
+                yield Batch._make(typing.cast(tuple[typing.Any, ...], arrays))
+                if self._pass is not watch:
+                    raise errors.FailedPreconditionError(
+                        "this process was forked while the pass was under way: begin another pass over the dataset")
             whole = True
         finally:
-            self._busy = False
-            watch.end()
-            if whole:
-                self._dataset.end_pass()
-            else:  # the loop was left, or reading failed
-                self._dataset.interrupt()
-                try:
-                    self._dataset.end_pass()
-                except errors.Error:
-                    pass
+            if self._pass is watch:
+                self._pass = None
+                watch.end()
+                if whole:
+                    dataset.end_pass()
+                else:  # the loop was left, or reading failed
+                    dataset.interrupt()
+                    try:
+                        dataset.end_pass()
+                    except errors.Error:
+                        pass
 
-    def pass_from(self, number, skip):
+    def pass_from(self, number: int, skip: int) -> Iterator[Batch]:
         """Pass `number` without its first `skip` batches."""
-        self.epoch, self._skip = number, skip
+        self.epoch, self._skip = arguments.whole("number", number), arguments.whole("skip", skip)
         return iter(self)
 
-    def identity(self):
+    def identity(self) -> dict[str, typing.Any]:
         """What decides which batch is batch k."""
         return {name: value for name, value in self._options.items() if name != "readers"}
 
 
-def generate(out, *, samples=100_000, test_samples=0, files=1, test_files=1, format="slot_text", compress="none",
-             threads=0, seed=1, slots=26, dense=13, ids=100, ids_per_slot=1, zipf=1.05, missing=0.0, click_rate=0.25,
-             signal=1.4, dense_share=0.1, cross_share=0.03):
+_opened: "weakref.WeakSet[Dataset]" = weakref.WeakSet()
+
+
+def _leave_all_to_parent() -> None:
+    for dataset in _opened:
+        dataset._leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_all_to_parent)
+
+
+def _is_number(name: object) -> bool:
+    return isinstance(name, numbers.Integral) and not isinstance(name, bool)
+
+
+def _slot_names(slots: int | Iterable[str | int]) -> list[str]:
+    if isinstance(slots, Iterable) and not isinstance(slots, (str, bytes)) and getattr(slots, "ndim", 1) == 1:
+        names = list(slots)
+        if names and all(isinstance(name, str) or _is_number(name) for name in names):
+            return [arguments.text("slots", str(name)) for name in names]
+    else:
+        try:
+            return [str(i + 1) for i in range(arguments.whole("slots", slots, 1, 100_000))]
+        except errors.InvalidArgumentError:
+            pass
+    raise errors.InvalidArgumentError(
+        f"slots: {arguments.shown(slots)} is neither a number from 1 to 100000 nor a list of names such as ['user', 'item']")
+
+
+def generate(out: arguments.AnyPath, *, samples: int = 100_000, test_samples: int = 0, files: int = 1,
+             test_files: int = 1, format: str = "slot_text", compress: typing.Literal["none", "gz", "zst"] = "none",
+             threads: int = 0, seed: int = 1, slots: int = 26, dense: int = 13, ids: int = 100, ids_per_slot: int = 1,
+             zipf: float = 1.05, missing: float = 0.0, click_rate: float = 0.25, signal: float = 1.4,
+             dense_share: float = 0.1, cross_share: float = 0.03) -> dict[str, dict[str, typing.Any]]:
     """Writes click data with a known truth to `out`/train, `out`/test and `out`/ceiling.json, as `regatta data gen` does.
 
     `regatta data gen --help` explains the settings. Gives for train and test the samples, the clicks, and the AUC and log
     loss of the true probabilities: no model does better.
     """
-    if compress not in ("none", "gz", "zst"):
-        raise errors.InvalidArgumentError(f"compress '{compress}': there are none, gz and zst")
-    return _core.generate(
-        out=os.fspath(out), samples=samples, test_samples=test_samples, files=files, test_files=test_files, format=format,
-        compress=compress, threads=threads or os.cpu_count(), seed=seed, slots=slots, dense=dense, ids=ids,
-        ids_per_slot=ids_per_slot, zipf=float(zipf), missing=float(missing), click_rate=float(click_rate),
-        signal=float(signal), dense_share=float(dense_share), cross_share=float(cross_share))
+    arguments.choice("compress", compress, ("none", "gz", "zst"))
+    counts = dict(samples=samples, test_samples=test_samples, files=files, test_files=test_files, threads=threads, seed=seed,
+                  slots=slots, dense=dense, ids=ids, ids_per_slot=ids_per_slot)
+    shares = dict(zipf=zipf, missing=missing, click_rate=click_rate, signal=signal, dense_share=dense_share,
+                  cross_share=cross_share)
+    settings: dict[str, typing.Any] = {name: arguments.real(name, value) for name, value in shares.items()}
+    for name, value in counts.items():  # C++ knows the bounds of each
+        settings[name] = arguments.whole(name, value, 0, _MOST.get(name, arguments.INT32))
+    return _core.generate(out=arguments.path("out", out), format=arguments.text("format", format), compress=compress,
+                          **settings | {"threads": settings["threads"] or os.cpu_count()})
+
+
+_MOST = {"samples": arguments.INT64, "test_samples": arguments.INT64, "seed": arguments.INT64}

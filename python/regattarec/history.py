@@ -1,11 +1,13 @@
 """What the epochs of a session came to."""
+import typing
+
 from regattarec import errors
 
 
-class History(list):
+class History(list[dict[str, typing.Any]]):
     """A dict for each epoch: epoch, samples, loss, auc …; of all workers together at the first one."""
 
-    def plot(self, *names):
+    def plot(self, *names: str) -> typing.Any:
         """Draws the named figures over the epochs, or loss and auc where they are; gives matplotlib's axes."""
         if not self:
             raise errors.FailedPreconditionError("no epoch is over yet: there is nothing to plot")
@@ -25,11 +27,11 @@ class History(list):
             ax.set_title(name)
         return axes[0]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join(line(entry) for entry in self)
 
 
-def line(entry):
+def line(entry: dict[str, typing.Any]) -> str:
     """One epoch as a line.
 
     >>> line({"epoch": 0, "samples": 1000, "loss": 0.51234, "auc": 0.75, "seconds": 2.0, "samples_per_second": 500.0})

@@ -11,17 +11,28 @@ import json
 import os
 import sys
 import threading
+import typing
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 
-from regattarec import _core, errors
+from regattarec import _core, arguments, errors
+
+if typing.TYPE_CHECKING:
+    import torch
+
+    from regattarec.session import Session
+
+Target = tuple[_core.Lookup, typing.Any, typing.Any]  # a lookup, what its pull fills, and rows or None
+Gradient = tuple[_core.Lookup, typing.Any, float | None]  # of a lookup's keys, and the learning rate
+Piece = tuple[int, typing.Any]  # of the dense parameters: an offset and gradients
 
 MODES = ("sync", "async", "half_async", "geo")
 NAN_POLICIES = ("abort", "skip", "clip")
 
-_job = None
+_job: "Job | None" = None
 
 
-def current():
+def current() -> "Job":
     """The job of this process; it is made here if there is none."""
     global _job
     if _job is None:
@@ -30,7 +41,7 @@ def current():
     return _job
 
 
-def begin(make_fleet):
+def begin(make_fleet: Callable[[], _core.Fleet]) -> "Job":
     """Makes the job of this process, of a program that has a branch for servers."""
     global _job
     if _job is not None:
@@ -40,19 +51,19 @@ def begin(make_fleet):
     return _job
 
 
-def begun():
+def begun() -> bool:
     return _job is not None
 
 
 class Job:
-    def __init__(self, fleet):
+    def __init__(self, fleet: _core.Fleet) -> None:
         self.fleet = fleet
         self.weighs_steps = not fleet.alone  # its gradients meet those of others, and count by their samples
-        self.tables = {}  # name → description
-        self.dense = None  # description of the dense parameters that the tables' owner holds
-        self.local_state = []  # what only this process knows and training goes by, in words
-        self.session = None  # that has the epochs
-        self.optimizer = None  # that wrap has taken
+        self.tables: dict[str, dict[str, typing.Any]] = {}  # name → description
+        self.dense: dict[str, typing.Any] | None = None  # description of the dense parameters that the tables' owner holds
+        self.local_state: list[str] = []  # what only this process knows and training goes by, in words
+        self.session: "Session | None" = None  # that has the epochs
+        self.optimizer: "torch.optim.Optimizer | None" = None  # that wrap has taken
         self.mode = "async"
         self.geo_step = 400
         self.nan_policy = "abort"
@@ -60,22 +71,22 @@ class Job:
         self.bad_dense = 0
         self.step = 0  # of the next commit
         self.done = False
-        self.steps = None  # once training has begun
+        self.steps: _core.Steps | None = None  # once training has begun
         self._joined = False
         self.returns = False  # whether a process that replaces this one, killed, goes on in its place
         self.samples = 0  # of the last commit
-        self._at_join = []
-        self._at_pass = []
+        self._at_join: list[Callable[[], None]] = []
+        self._at_pass: list[Callable[[], None]] = []
         self._pass = 0
         self._first = 0  # a step's batch of the pass is its number from here on
         self._in_pass = False
         self._open = False  # whether the present step was begun
-        self._ahead = []  # what the next step's first pull fills
+        self._ahead: list[Target] = []  # what the next step's first pull fills
         self._pid = os.getpid()
         self._lock = threading.RLock()  # steps are for one thread at a time
         os.register_at_fork(after_in_child=self._leave_to_parent)
 
-    def serve(self):
+    def serve(self) -> None:
         """In a server's process: serves until the workers are done, then ends the process."""
         if not self.fleet.is_server:
             return
@@ -83,22 +94,19 @@ class Job:
         self.fleet.run_server()
         sys.exit(0)
 
-    def use(self, mode=None, geo_step=None, nan_policy=None):
+    def use(self, mode: str | None = None, geo_step: int | None = None, nan_policy: str | None = None) -> None:
         """Says how workers and servers work together, and what becomes of gradients with NaN, before they meet."""
         if self._joined:
             raise errors.FailedPreconditionError("the job has begun: call regattarec.torch.init before wrap and the "
                                                  "first lookup")
-        if mode is not None and mode not in MODES:
-            raise errors.InvalidArgumentError(f"mode '{mode}': there are {', '.join(MODES)}")
-        if nan_policy is not None and nan_policy not in NAN_POLICIES:
-            raise errors.InvalidArgumentError(f"nan_policy '{nan_policy}': there are {', '.join(NAN_POLICIES)}")
-        self.mode = self.mode if mode is None else mode
-        self.nan_policy = self.nan_policy if nan_policy is None else nan_policy
-        self.geo_step = self.geo_step if geo_step is None else geo_step
+        mode = self.mode if mode is None else arguments.choice("mode", mode, MODES)
+        nan_policy = self.nan_policy if nan_policy is None else arguments.choice("nan_policy", nan_policy, NAN_POLICIES)
+        geo_step = self.geo_step if geo_step is None else arguments.whole("geo_step", geo_step, 1, arguments.INT32)
+        self.mode, self.nan_policy, self.geo_step = mode, nan_policy, geo_step
 
-    def declare(self, table):
+    def declare(self, table: dict[str, typing.Any]) -> int:
         """Adds a table's description, and gives its index. The same description may come again."""
-        self._check()
+        self.check()
         name = table["name"]
         known = self.tables.get(name)
         if known is not None and known != table:
@@ -112,24 +120,29 @@ class Job:
             self.tables[name] = table
         return list(self.tables).index(name)
 
-    def _check(self):
+    def check_process(self) -> None:
+        """The connections and threads are those of the process that made the job."""
         if os.getpid() != self._pid:
             raise errors.FailedPreconditionError(
                 "this process was forked after Regatta began: give DataLoader "
                 "multiprocessing_context='spawn', or keep lookups in the main process")
+
+    def check(self) -> None:
+        """The job goes on, in this process."""
+        self.check_process()
         if self.done:
             raise errors.FailedPreconditionError("the job is over: it was stopped before")
 
-    def _leave_to_parent(self):
+    def _leave_to_parent(self) -> None:
         """In a forked process: the connections are the parent's, so nothing here may end them, the exit included."""
         for held in (self.fleet, self.steps):
             if held is not None:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
 
-    def serve_dense(self, description, at_join, at_pass):
+    def serve_dense(self, description: dict[str, typing.Any], at_join: Callable[[], None], at_pass: Callable[[], None]) -> None:
         """Puts dense parameters where the tables are. `at_join` is called once that is so, `at_pass` where others may
         have changed them since."""
-        self._check()
+        self.check()
         if self._joined:
             raise errors.FailedPreconditionError("dense parameters come too late: call wrap before the first lookup")
         if self.dense is not None:
@@ -138,12 +151,12 @@ class Job:
         self._at_join.append(at_join)
         self._at_pass.append(at_pass)
 
-    def join(self, returns=False):
+    def join(self, returns: bool = False) -> None:
         """Meets the servers and the other workers, with all tables that were declared, and the dense parameters.
 
         With `returns` a process that replaces a killed one takes its place, and the others wait for it.
         """
-        self._check()
+        self.check()
         if self._joined:
             return
         if not self.tables:
@@ -157,79 +170,80 @@ class Job:
             call()
 
     @property
-    def joined(self):
+    def joined(self) -> bool:
         return self._joined
 
-    def start(self, first_step):
+    def start(self, first_step: int) -> None:
         """The steps go on at that number."""
         self.step = self._first = first_step
         self._make_steps()
 
-    def _make_steps(self):
+    def _make_steps(self) -> _core.Steps:
         if self.steps is None:
             self.steps = self.fleet.start(self.step, self.nan_policy, list(self.tables))
+        return self.steps
 
-    def enter_pass(self, number, first_step, done):
+    def enter_pass(self, number: int, first_step: int, done: int) -> None:
         """A session has begun a pass, of which so many steps are done."""
         self._pass, self._first, self.step = number, first_step, first_step + done
         self._in_pass, self._open = True, False
         for call in self._at_pass:
             call()
 
-    def leave_pass(self):
+    def leave_pass(self) -> None:
         """The session ends the pass."""
         self._in_pass = self._open = False
         self._pass += 1
         self._first = 0
 
-    def _begin_step(self):
+    def _begin_step(self) -> bool:
         """Begins the step if it was not, and gives whether that has pulled."""
         if not self._joined:
             self.join()
-        self._make_steps()
+        steps = self._make_steps()
         if not self._in_pass:
             if self.session is not None:
                 raise errors.FailedPreconditionError(
                     "a session trains within its batches: for batch in session.batches(data)")
-            self.steps.begin_pass(self._pass, self.step)
+            steps.begin_pass(self._pass, self.step)
             self._in_pass = True
         if self._open:
             return False
-        self.steps.begin_step(True, self.step, self._pass, self.step - self._first)
+        steps.begin_step(True, self.step, self._pass, self.step - self._first)
         self._open = True
         if not self._ahead:
             return False
         ahead, self._ahead = self._ahead, []
-        self.steps.pull(ahead)
+        steps.pull(ahead)
         return True
 
-    def prefetch(self, lookups):
+    def prefetch(self, lookups: list[Target]) -> None:
         """(lookup, out, rows or None) for each: they are filled together by the first pull of the step to come.
 
         That is the next step if the present one has pulled. A mode that may fetches the rows at once.
         """
         with self._lock:
-            self._check()
+            self.check()
             self._ahead += lookups
-            if self._open and self.steps.prefetches:
+            if self._open and self.steps is not None and self.steps.prefetches:
                 self.steps.prefetch([lookup for lookup, _, _ in self._ahead], self.step + 1, self._pass,
                                     self.step + 1 - self._first)
 
-    def waits_for_next_step(self, lookup):
+    def waits_for_next_step(self, lookup: _core.Lookup) -> bool:
         """Whether a step that was not begun pulls it."""
         return any(lookup is waiting for waiting, _, _ in self._ahead)
 
-    def has_pulled(self, lookup):
+    def has_pulled(self, lookup: _core.Lookup) -> bool:
         """Whether the present step has pulled it, which is begun for it."""
         with self._lock:
-            self._check()
+            self.check()
             if not self._open:
                 self._begin_step()
             return not self.waits_for_next_step(lookup)
 
-    def fill(self, table, keys, vectors):
+    def fill(self, table: int, keys: typing.Any, vectors: typing.Any) -> None:
         """Puts vectors into a table. Until the job begins they wait."""
-        self._check()
+        self.check()
         if self.steps is not None:
             raise errors.FailedPreconditionError("vectors come before the first lookup: rows under way do not know of them")
         if self._joined:
@@ -237,45 +251,47 @@ class Job:
         else:
             self._at_join.append(lambda: self.fleet.fill_rows(table, keys, vectors))
 
-    def pull(self, lookups, train):
+    def pull(self, lookups: list[Target], train: bool) -> None:
         """Fills (lookup, out, rows or None) for each. Without lookups it brings the dense parameters alone."""
         with self._lock:
-            self._check()
+            self.check()
             self._pull(lookups, train)
 
-    def _pull(self, lookups, train):
+    def _pull(self, lookups: list[Target], train: bool) -> None:
         if train:
             if not self._begin_step() or lookups:
-                self.steps.pull(lookups)
+                self._make_steps().pull(lookups)
             return
         self.join()
-        self._make_steps()
+        steps = self._make_steps()
         # A number that no step of training has, so that no mode takes these rows for those of a step. A step of
         # training that was begun goes on: it has its rows.
-        self.steps.begin_step(False, self.step + (1 << 40), self._pass, self.step)
-        self.steps.pull(lookups)
+        steps.begin_step(False, self.step + (1 << 40), self._pass, self.step)
+        steps.pull(lookups)
         if self._open:
-            self.steps.begin_step(True, self.step, self._pass, self.step - self._first)
-            self.steps.pull([])
+            steps.begin_step(True, self.step, self._pass, self.step - self._first)
+            steps.pull([])
 
-    def commit(self, samples, grads, dense=(), dense_rate=None):
+    def commit(self, samples: int, grads: Sequence[Gradient], dense: Sequence[Piece] = (), dense_rate: float | None = None) -> None:
         """Ends the step with (lookup, one gradient of each key, learning rate) for each.
 
         Gradients are sums over the samples; where nothing weighs steps they are means. With 0 samples nothing is learnt,
         and others that wait for the step go on.
         """
         with self._lock:
-            self._check()
-            if not self._open and not self._begin_step():
-                self.steps.pull([])
+            self.check()
+            pulled = self._open or self._begin_step()
+            steps = self._make_steps()
+            if not pulled:
+                steps.pull([])
             self._open = False  # one that is refused is given up, too
-            bad = self.steps.commit(samples if self.weighs_steps else min(samples, 1), grads, dense, dense_rate)
+            bad = steps.commit(samples if self.weighs_steps else min(samples, 1), grads, dense, dense_rate)
             if any(bad):
                 self._count_bad(*bad)
             self.step += 1
             self.samples = samples
 
-    def _count_bad(self, rows, dense):
+    def _count_bad(self, rows: int, dense: int) -> None:
         if not self.bad_rows and not self.bad_dense:
             what = {"skip": "such updates are left out", "clip": "such elements count as 0"}[self.nan_policy]
             warnings.warn(f"step {self.step}: gradients of {rows} rows{' and of the dense parameters' if dense else ''} hold "
@@ -284,30 +300,31 @@ class Job:
         self.bad_rows += rows
         self.bad_dense += dense
 
-    def pause(self):
+    def pause(self) -> None:
         """Ends the pass: everything that was learnt is where the tables are. All workers call it."""
+        self.check_process()
         if self._in_pass and self.session is not None:
             raise errors.FailedPreconditionError("a session saves its epochs itself: save between two of them")
-        if self._in_pass:
+        if self._in_pass and self.steps is not None:
             self.steps.end_pass()
             self._in_pass = self._open = False
             self._pass += 1
 
-    def save(self, path, epoch, blobs):
-        self._check()
+    def save(self, path: str, epoch: int, blobs: Mapping[str, bytes]) -> None:
+        self.check()
         self.join()
         self.pause()
         self.fleet.save(path, epoch, True, self.step, blobs)
 
-    def load(self, path):
-        self._check()
+    def load(self, path: str) -> None:
+        self.check()
         self.join()
         if self.steps is not None:
             raise errors.FailedPreconditionError("load comes before the first lookup: rows under way do not know of it")
         self.fleet.load(path)
         self.step = self.fleet.loaded_steps
 
-    def stop(self, why=""):
+    def stop(self, why: str = "") -> None:
         """This worker is done."""
         if self.done or os.getpid() != self._pid:
             return
@@ -321,7 +338,7 @@ class Job:
             self.pause()
         self.fleet.stop_worker(why)
 
-    def _leave(self):
+    def _leave(self) -> None:
         error = getattr(sys, "last_value", None)
         try:
             self.stop("" if error is None else f"{type(error).__name__}: {error}")

@@ -4,7 +4,7 @@ import signal
 import sys
 
 
-def _become(name):
+def _become(name: str) -> str:
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "regatta")
     # Python ignores these two, and a program would begin with that.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -15,9 +15,9 @@ def _become(name):
         return f"{name}: cannot run {program}: {error.strerror}. Install the package again, or use build/bin/{name}"
 
 
-def regatta():
+def regatta() -> str:
     return _become("regatta")
 
 
-def fleetrun():
+def fleetrun() -> str:
     return _become("fleetrun")

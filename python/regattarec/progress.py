@@ -1,11 +1,12 @@
 """A line that shows how an epoch goes: rewritten on a terminal, and in a notebook."""
 import sys
 import time
+import typing
 
 PERIOD = 0.5  # seconds between two looks
 
 
-def _notebook():
+def _notebook() -> typing.Any:
     """IPython's display of a cell that can be rewritten; None outside a notebook."""
     shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
     if shell is None or type(shell).__name__ != "ZMQInteractiveShell":
@@ -17,7 +18,7 @@ def _notebook():
 class Progress:
     """`show` is None (a live line on a terminal and in a notebook only), True or False."""
 
-    def __init__(self, show=None):
+    def __init__(self, show: bool | None = None) -> None:
         self._cell = None if show is False else _notebook()
         self._live = show is not False and (self._cell is not None or sys.stderr.isatty())
         self._lines = show is not False
@@ -25,10 +26,10 @@ class Progress:
         self._width = 0
 
     @property
-    def due(self):
+    def due(self) -> bool:
         return self._live and time.monotonic() - self._last >= PERIOD
 
-    def update(self, text):
+    def update(self, text: str) -> None:
         self._last = time.monotonic()
         if self._cell is not None:
             self._cell.update({"text/plain": text}, raw=True)
@@ -37,7 +38,7 @@ class Progress:
         sys.stderr.flush()
         self._width = len(text)
 
-    def line(self, text):
+    def line(self, text: str) -> None:
         """A line that stays."""
         if self._width:
             sys.stderr.write("\r" + " " * self._width + "\r")

@@ -6,15 +6,39 @@ A rule keeps its state beside the row, on the machine that has the row:
     Adagrad(lr=0.1, eps=1e-10)
 """
 import dataclasses
-from typing import ClassVar
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from regattarec import arguments, errors
 
 __all__ = ["Rule", "SGD", "Momentum", "Adagrad", "SharedAdagrad", "StdAdagrad", "Adam", "SharedAdam", "RMSprop", "Ftrl",
            "Init", "Uniform", "Normal", "Constant"]
 
 
-def _plain(value):
-    """A number as JSON has it: of NumPy's there are others."""
-    return value if isinstance(value, (bool, int)) else float(value)
+_MOST = 3.4e38  # of 32 bits
+_BOUNDS = {"beta1": (0.0, 0.9999999), "beta2": (0.0, 0.9999999), "momentum": (0.0, 1.0), "rho": (0.0, 1.0),
+           "alpha": (sys.float_info.min, _MOST), "initial_g2sum": (sys.float_info.min, _MOST),
+           "value": (-_MOST, _MOST), "bound": (0.0, 1e38)}
+
+
+def _check(settings: Any) -> None:
+    """Makes the fields Python's own numbers, or says which one cannot be."""
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        least, most = _BOUNDS.get(field.name, (0.0, _MOST))
+        try:
+            plain = (arguments.flag if isinstance(field.default, bool) else arguments.real)(field.name, value)
+        except errors.InvalidArgumentError:
+            plain = None
+        if plain is None or not least <= plain <= most:
+            wanted = f"a number from {least:g} to {most:.7g}"
+            if isinstance(field.default, bool):
+                wanted = "True or False"
+            elif least == sys.float_info.min:
+                wanted = "a number above 0"
+            raise errors.InvalidArgumentError(
+                f"{type(settings).__name__}: {field.name} is {arguments.shown(value)}; it has to be {wanted}")
+        object.__setattr__(settings, field.name, plain)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,11 +46,19 @@ class Rule:
     """A formula that turns a gradient into an update. Use one of its subclasses."""
 
     name: ClassVar[str] = ""
-    fields: ClassVar[dict] = {}  # ours → the table's name, where they differ
+    fields: ClassVar[dict[str, str]] = {}  # ours → the table's name, where they differ
+    if TYPE_CHECKING:
+        @property
+        def lr(self) -> float: ...  # of every rule
 
-    def config(self):
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise TypeError(f"{type(self).__name__} is no formula itself: use SGD, Adagrad, Adam or another one")
+        _check(self)
+
+    def config(self) -> dict[str, Any]:
         """As table descriptions have it."""
-        values = {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"name": self.name} | {self.fields.get(key, key): value for key, value in values.items()}
 
 
@@ -36,7 +68,7 @@ class SGD(Rule):
 
     lr: float = 0.01
     name: ClassVar[str] = "sgd"
-    fields: ClassVar[dict] = {"lr": "learning_rate"}
+    fields: ClassVar[dict[str, str]] = {"lr": "learning_rate"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +79,7 @@ class Momentum(Rule):
     momentum: float = 0.9
     nesterov: bool = False
     name: ClassVar[str] = "momentum"
-    fields: ClassVar[dict] = {"lr": "learning_rate"}
+    fields: ClassVar[dict[str, str]] = {"lr": "learning_rate"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +89,7 @@ class Adagrad(Rule):
     lr: float = 0.01
     eps: float = 1e-10
     name: ClassVar[str] = "adagrad_v2"
-    fields: ClassVar[dict] = {"lr": "learning_rate", "eps": "epsilon"}
+    fields: ClassVar[dict[str, str]] = {"lr": "learning_rate", "eps": "epsilon"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +99,7 @@ class SharedAdagrad(Rule):
     lr: float = 0.05
     initial_g2sum: float = 3.0
     name: ClassVar[str] = "adagrad"
-    fields: ClassVar[dict] = {"lr": "learning_rate"}
+    fields: ClassVar[dict[str, str]] = {"lr": "learning_rate"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +109,7 @@ class StdAdagrad(Rule):
     lr: float = 0.05
     initial_g2sum: float = 3.0
     name: ClassVar[str] = "std_adagrad"
-    fields: ClassVar[dict] = {"lr": "learning_rate"}
+    fields: ClassVar[dict[str, str]] = {"lr": "learning_rate"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +121,7 @@ class Adam(Rule):
     beta2: float = 0.999
     eps: float = 1e-8
     name: ClassVar[str] = "adam"
-    fields: ClassVar[dict] = {"lr": "learning_rate", "eps": "epsilon"}
+    fields: ClassVar[dict[str, str]] = {"lr": "learning_rate", "eps": "epsilon"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +133,7 @@ class SharedAdam(Rule):
     beta2: float = 0.999
     eps: float = 1e-8
     name: ClassVar[str] = "shared_adam"
-    fields: ClassVar[dict] = {"lr": "learning_rate", "eps": "epsilon"}
+    fields: ClassVar[dict[str, str]] = {"lr": "learning_rate", "eps": "epsilon"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +146,7 @@ class RMSprop(Rule):
     momentum: float = 0.0
     centered: bool = False
     name: ClassVar[str] = "rmsprop"
-    fields: ClassVar[dict] = {"lr": "learning_rate", "eps": "epsilon"}
+    fields: ClassVar[dict[str, str]] = {"lr": "learning_rate", "eps": "epsilon"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,15 +159,21 @@ class Ftrl(Rule):
     lambda1: float = 0.0
     lambda2: float = 0.0
     name: ClassVar[str] = "ftrl"
-    fields: ClassVar[dict] = {"lr": "learning_rate"}
+    fields: ClassVar[dict[str, str]] = {"lr": "learning_rate"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Init:
     """Initial values of a row: a function of seed, table and key, whichever worker meets the key first."""
 
-    def config(self):
-        raise TypeError("Init is none itself: use Uniform, Normal or Constant")
+    def __post_init__(self) -> None:
+        if type(self) is Init:
+            raise TypeError("Init is none itself: use Uniform, Normal or Constant")
+        _check(self)
+
+    def config(self) -> dict[str, Any]:
+        """As table descriptions have it."""
+        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,8 +182,8 @@ class Uniform(Init):
 
     bound: float = 1e-4
 
-    def config(self):
-        return {"name": "uniform", "a": -float(self.bound), "b": float(self.bound)}
+    def config(self) -> dict[str, Any]:
+        return {"name": "uniform", "a": -self.bound, "b": self.bound}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,8 +192,8 @@ class Normal(Init):
 
     std: float = 0.01
 
-    def config(self):
-        return {"name": "normal", "a": 0.0, "b": float(self.std)}
+    def config(self) -> dict[str, Any]:
+        return {"name": "normal", "a": 0.0, "b": self.std}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,5 +202,5 @@ class Constant(Init):
 
     value: float = 0.0
 
-    def config(self):
-        return {"name": "constant", "a": float(self.value), "b": 0.0}
+    def config(self) -> dict[str, Any]:
+        return {"name": "constant", "a": self.value, "b": 0.0}

@@ -17,86 +17,109 @@ import os
 import signal
 import sys
 import time
+import typing
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy
 
-from regattarec import _core, errors
+from regattarec import _core, arguments, errors
 from regattarec import job as _job
 from regattarec.data import Dataset
 from regattarec.history import History, line
 from regattarec.progress import Progress
 
+if typing.TYPE_CHECKING:
+    import types
+
+Batch = typing.TypeVar("Batch")
+Self = typing.TypeVar("Self", bound="Session")
+Floats = numpy.ndarray[typing.Any, numpy.dtype[numpy.float32]]
 
 BEGIN_AGAIN = 75  # the exit code that tells `regatta launch --max_restarts` so
 
 
-def ask_to_begin_again(why, reasons):
+def ask_to_begin_again(why: object, reasons: Iterable[str]) -> typing.NoReturn:
     """Ends this process so that the launcher starts the whole job again, which goes on at its last save."""
     print(f"regattarec: {why}\nregattarec: the job is to begin again from its last save: a killed worker cannot be "
           f"replaced alone, because of {' and '.join(reasons)}", file=sys.stderr)
     raise SystemExit(BEGIN_AGAIN)
 
 
-def _floats(values, what):
+def _floats(values: typing.Any, what: str) -> Floats:
     """One float32 after another, of a tensor, an array or a list."""
-    if hasattr(values, "detach"):
-        values = values.detach().to("cpu").float().numpy()
     try:
+        if hasattr(values, "detach"):
+            values = values.detach().to("cpu")
+            values = values.numpy() if values.is_complex() else values.float().numpy()
+        if numpy.iscomplexobj(values):
+            raise TypeError("these are complex numbers")
         return numpy.ascontiguousarray(values, dtype=numpy.float32).reshape(-1)
-    except (TypeError, ValueError) as error:
-        raise errors.InvalidArgumentError(f"{what}: {error}") from error
+    except (TypeError, ValueError, NotImplementedError) as error:  # the last of a tensor without values
+        raise errors.InvalidArgumentError(f"observe: {what}: {error}") from error
 
 
 class _Observed:
     """What the program has said of the present step."""
 
-    def __init__(self):
-        self.loss = self.samples = 0
-        self.predictions, self.labels = [], []
+    def __init__(self) -> None:
+        self.loss, self.samples = 0.0, 0
+        self.predictions: list[Floats] = []
+        self.labels: list[Floats] = []
 
-    def add(self, loss, predictions, labels, samples):
+    def add(self, loss: float | None, predictions: Floats | None, labels: Floats | None, samples: int) -> None:
         if loss is not None:
             self.loss += loss * samples
             self.samples += samples
-        if predictions is not None:
+        if predictions is not None and labels is not None:
             self.predictions.append(predictions)
             self.labels.append(labels)
 
 
+class _Place(typing.NamedTuple):
+    """Where an epoch goes on."""
+
+    epoch: int
+    first_step: int
+    done: int  # its batches
+    stopped: bool  # it ends here
+
+
 class Session:
-    def __init__(self, save=None, *, resume=True, checkpoint_minutes=0, checkpoint_steps=0, keep_epochs=0, seed=0,
-                 metric="binary", progress=None):
-        for name, value in (("checkpoint_minutes", checkpoint_minutes), ("checkpoint_steps", checkpoint_steps),
-                            ("keep_epochs", keep_epochs)):
-            if not isinstance(value, (int, float)) or value < 0 or (name != "checkpoint_minutes" and value != int(value)):
-                raise errors.InvalidArgumentError(f"{name}: {value!r} is not a number from 0 on")
+    def __init__(self, save: arguments.AnyPath | None = None, *, resume: bool = True, checkpoint_minutes: float = 0,
+                 checkpoint_steps: int = 0, keep_epochs: int = 0, seed: int | None = 0,
+                 metric: typing.Literal["binary", "regression"] = "binary", progress: bool | None = None) -> None:
+        paces = dict(checkpoint_minutes=arguments.real("checkpoint_minutes", checkpoint_minutes, 0),
+                     checkpoint_steps=arguments.whole("checkpoint_steps", checkpoint_steps),
+                     keep_epochs=arguments.whole("keep_epochs", keep_epochs))
+        for name, value in paces.items():
             if value and save is None:
                 raise errors.InvalidArgumentError(f"{name} needs save=, the folder of the saves")
-        if metric not in ("binary", "regression"):
-            raise errors.InvalidArgumentError(f"metric '{metric}': there are binary and regression")
-        self._job = _job.current()
+        arguments.choice("metric", metric, ("binary", "regression"))
+        folder = "" if save is None else arguments.path("save", save)
         again = os.environ.get("REGATTA_JOB_RESTARTS", "0") != "0"
-        self._options = dict(save="" if save is None else os.fspath(save), resume=bool(resume) or again,
-                             checkpoint_minutes=float(checkpoint_minutes), checkpoint_steps=int(checkpoint_steps),
-                             keep_epochs=int(keep_epochs), metric=metric)
+        resume = arguments.flag("resume", resume)
+        self._seed = None if seed is None else arguments.whole("seed", seed, -arguments.INT64, arguments.UINT64)
+        self._show = None if progress is None else arguments.flag("progress", progress)
+        self._job = _job.current()
+        self._options: dict[str, typing.Any] = dict(save=folder, resume=resume or again, metric=metric, **paces)
         self.history = History()
-        self._seed = seed
-        self._show = progress
-        self._run = None
+        self._running: _core.Run | None = None
         self._last_epoch = 0  # once the session is over
-        self._place = None  # of the epoch: its number, its first step, batches that are done, whether it ends here
-        self._batches = None  # the generator of the epoch's batches
-        self._data = None  # what decides which batch is batch k, as JSON
-        self._resumed_data = None
+        self._place: _Place | None = None
+        self._batches: typing.Any = None  # the generator of the epoch's batches
+        self._used: object = None  # an iterator that an epoch has begun: there is nothing left for another
+        self._data: str | None = None  # what decides which batch is batch k, as JSON
+        self._resumed_data: str | None = None
         self._counted = 0  # the steps that the run knows of
         self._observed = _Observed()
         self._measured = False
 
     # ---- For the program.
 
-    def __enter__(self):
+    def __enter__(self: Self) -> Self:
         job = self._job
-        if self._run is not None or job.session is not None:
+        job.check_process()
+        if self._running is not None or job.session is not None:
             raise errors.FailedPreconditionError("a session is entered once, and one at a time")
         if job.steps is not None:
             raise errors.FailedPreconditionError("training has begun: enter the session before the first lookup")
@@ -112,7 +135,7 @@ class Session:
             raise
         if self._begins_again() and job.fleet.replaces:
             ask_to_begin_again("this process replaces a killed one", self._local_state())
-        self._run = _core.Run(job.fleet, self._blobs, **self._options)
+        self._running = _core.Run(job.fleet, self._blobs, **self._options)
         job.session = self
         self._progress = Progress(self._show if job.fleet.is_first_worker else False)
         job.start(self._run.first_step)
@@ -120,7 +143,8 @@ class Session:
             self._restore(self._run.resumed_from)
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: "types.TracebackType | None") -> typing.Literal[False]:
         job = self._job
         try:
             if error is None:
@@ -137,34 +161,31 @@ class Session:
         return False
 
     @property
-    def epoch(self):
+    def epoch(self) -> int:
         """The number of the present epoch, from 0 on; behind the last one their number."""
         if self._place is not None:
-            return self._place[0]
-        return self._last_epoch if self._run is None else self._run.epoch
+            return self._place.epoch
+        return self._last_epoch if self._running is None else self._running.epoch
 
     @property
-    def step(self):
+    def step(self) -> int:
         """The number of the present step, from 0 on, of all epochs."""
-        return self._job.step
+        return int(self._job.step)
 
-    def epochs(self, number):
+    def epochs(self, number: int) -> Iterator[int]:
         """The numbers of the epochs that are left to train, of so many in all."""
         if self._job.session is not self:
             raise errors.FailedPreconditionError("use the session in a with statement")
-        if not isinstance(number, int) or number < 1:
-            raise errors.InvalidArgumentError(f"epochs: {number!r} is not a whole number above 0")
-        self._run.begin(self._job.steps, number)
-        while True:
-            self._place = self._run.next_pass()
-            if self._place is None:
-                break
+        assert self._job.steps is not None
+        self._run.begin(self._job.steps, arguments.whole("epochs", number, 1))
+        while (found := self._run.next_pass()) is not None:
+            self._place = _Place._make(typing.cast(Iterable[typing.Any], found))
             self._batches = None
-            yield self._place[0]
+            yield self._place.epoch
             self._end_epoch()
         self._raise_stop()
 
-    def batches(self, data, accumulate=1):
+    def batches(self, data: Iterable[Batch] | Callable[[int], Iterable[Batch]], accumulate: int = 1) -> Iterator[Batch]:
         """The batches of the epoch that are left to train.
 
         `data` is a regattarec.data.Dataset, something that gives batches when it is iterated over (a DataLoader, a
@@ -175,19 +196,39 @@ class Session:
             raise errors.FailedPreconditionError("batches go within an epoch: for epoch in session.epochs(3)")
         if self._batches is not None:
             raise errors.FailedPreconditionError("an epoch goes over its batches once")
-        if not isinstance(accumulate, int) or accumulate < 1:
-            raise errors.InvalidArgumentError(f"accumulate: {accumulate!r} is not a whole number above 0")
+        accumulate = arguments.whole("accumulate", accumulate, 1)
+        if isinstance(data, (str, bytes, os.PathLike)):
+            raise TypeError(f"data: {data!r} is a path; a regattarec.data.Dataset reads its batches")
+        if not callable(data):
+            self._check_batches(data)
         self._batches = self._train(data, accumulate)
-        return self._batches
+        return typing.cast(Iterator[Batch], self._batches)
 
-    def observe(self, loss=None, predictions=None, labels=None):
-        """Counts the step's loss (a mean), and measures predictions against labels. Any of them may be left out."""
+    def _check_batches(self, data: object) -> None:
+        if not isinstance(data, Iterable) and not hasattr(data, "__getitem__"):
+            raise TypeError(f"data: {arguments.shown(data)} gives no batches; it takes a regattarec.data.Dataset, a DataLoader, "
+                            "a list, or a function of the epoch")
+        if isinstance(data, Iterator):
+            if data is self._used:
+                raise errors.FailedPreconditionError(
+                    f"data: an epoch before has used up this {type(data).__name__}; give a list, or a function of the epoch that "
+                    "makes another one")
+            self._used = data
+
+    def observe(self, loss: typing.Any = None, predictions: typing.Any = None, labels: typing.Any = None) -> None:
+        """Counts the step's loss (a mean), and measures predictions against labels. Any of them may be left out.
+
+        It belongs in the loop over the batches. `loss` is a number or a tensor with one; the others are tensors, arrays or
+        lists.
+        """
+        if self._place is None or self._batches is None:
+            raise errors.FailedPreconditionError("observe belongs in the loop over the batches: it is of a step")
         if (predictions is None) != (labels is None):
             raise errors.InvalidArgumentError("observe: predictions and labels go together")
         samples = 1
         try:
             loss = None if loss is None else float(loss)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RuntimeError) as error:  # PyTorch has either for more than one number
             raise errors.InvalidArgumentError(f"observe: loss is one number, the mean over the samples: {error}") from error
         if loss is not None and not math.isfinite(loss):
             raise errors.DataLossError(
@@ -208,57 +249,62 @@ class Session:
 
     # ---- For what a kind of tensors needs.
 
-    def _state(self):
+    def _state(self) -> dict[str, bytes]:
         """Blobs of a save, by name."""
         return {}
 
-    def _load(self, blobs):
+    def _load(self, blobs: dict[str, bytes]) -> None:
         """What _state gave, in a run that resumes."""
 
-    def _local_state(self):
+    def _local_state(self) -> list[str]:
         """What only this process knows, in words: with it a killed worker cannot be replaced alone."""
-        return self._job.local_state
+        return list(self._job.local_state)
 
-    def _plant(self, number):
+    def _plant(self, number: int) -> None:
         """Seeds the random numbers of a step."""
 
-    def _others_ended(self, error):
+    def _others_ended(self, error: BaseException) -> bool:
         """Whether it is an error of what other processes did."""
         return isinstance(error, (errors.AbortedError, errors.UnavailableError))
 
-    def _goes_on(self, has_batch):
+    def _goes_on(self, has_batch: bool) -> bool:
         """Whether this worker makes a step with the batch that it has, or has not."""
         return has_batch
 
     # ---- Inside.
 
-    def _comes_back(self):
+    @property
+    def _run(self) -> _core.Run:
+        assert self._running is not None
+        return self._running
+
+    def _comes_back(self) -> bool:
         return self._job.fleet.workers_return and not self._local_state()
 
-    def _begins_again(self):
+    def _begins_again(self) -> bool:
         """Whether a kill returns the whole job to its last save: a new process would not know what this one knows."""
         return self._job.fleet.workers_return and bool(self._local_state()) and bool(self._options["save"])
 
-    def _blobs(self):
+    def _blobs(self) -> dict[str, bytes]:
         blobs = self._state()
         if self._data is not None:
             blobs["session/data"] = self._data.encode()
         return blobs
 
-    def _restore(self, folder):
+    def _restore(self, folder: str) -> None:
         if not self._job.fleet.is_first_worker and not self._local_state():
             return
         blobs = _core.read_blobs(folder)
         self._resumed_data = blobs.get("session/data", b"").decode() or None
         self._load(blobs)
 
-    def _number(self, step):
+    def _number(self, seed: int, step: int) -> int:
         """Of the random numbers of a step at this worker."""
-        mixed = (self._seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9 + self._job.fleet.worker_index + 1)
+        mixed: int = (seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9 + self._job.fleet.worker_index + 1)
         mixed = (mixed ^ (mixed >> 31)) * 0x94D049BB133111EB
         return (mixed ^ (mixed >> 29)) & (2**63 - 1)
 
-    def _source(self, data, epoch, skip):
+    def _source(self, data: typing.Any, epoch: int, skip: int) -> Iterator[typing.Any]:
         """The epoch's batches behind the first `skip`."""
         if isinstance(data, Dataset):
             self._data = json.dumps(data.identity(), sort_keys=True)
@@ -269,15 +315,20 @@ class Session:
                     f"the run was stopped in the middle of epoch {epoch}, and its data has changed since: it was "
                     f"{self._resumed_data}, now it is {self._data}. Put it back, or begin anew with resume=False")
             return data.pass_from(epoch, skip)
-        self._plant(self._number(epoch << 32))  # a DataLoader that shuffles does it alike in every run of the epoch
-        sampler = getattr(data, "sampler", None)
+        if self._seed is not None:
+            self._plant(self._number(self._seed, epoch << 32))  # a DataLoader that shuffles does it alike in every run of the epoch
+        sampler: typing.Any = getattr(data, "sampler", None)
         if hasattr(sampler, "set_epoch"):
             sampler.set_epoch(epoch)
-        batches = data(epoch) if callable(data) else data
+        batches = data
+        if callable(data):
+            batches = data(epoch)
+            self._check_batches(batches)
         return itertools.islice(iter(batches), skip, None)
 
-    def _train(self, data, accumulate):
+    def _train(self, data: typing.Any, accumulate: int) -> Iterator[typing.Any]:
         job, run = self._job, self._run
+        assert self._place is not None
         epoch, first, done, stopped = self._place
         job.enter_pass(epoch, first, done)
         goes_on, pending, read = not stopped, 0, 0.0
@@ -293,7 +344,7 @@ class Session:
                 break
             read += time.perf_counter() - asked
             if self._seed is not None:
-                self._plant(self._number(job.step * accumulate + pending))
+                self._plant(self._number(self._seed, job.step * accumulate + pending))
             yield batch
             pending += 1
             if job.step > before + (pending == accumulate):
@@ -308,7 +359,7 @@ class Session:
             before, begun, pending, read = job.step, time.perf_counter(), 0, 0.0
         self._close_pass(goes_on)
 
-    def _count(self, run, read, seconds):
+    def _count(self, run: _core.Run, read: float, seconds: float) -> bool:
         self._counted = self._job.step
         seen, self._observed = self._observed, _Observed()
         predictions = numpy.concatenate(seen.predictions) if seen.predictions else None
@@ -317,19 +368,19 @@ class Session:
         self._measured |= seen.samples > 0
         goes_on = run.after_step(samples, seen.loss / max(seen.samples, 1), predictions, labels, read, seconds)
         if self._progress.due:
-            self._show_progress(run.interval)
+            self._show_progress(self.epoch, run.interval)
         return goes_on
 
-    def _show_progress(self, now):
+    def _show_progress(self, epoch: int, now: dict[str, typing.Any]) -> None:
         figures = [f"batch {now['batches']}"]
         if self._measured:
             figures.append(f"loss {now['loss']:.4f}")
         if "auc" in now:
             figures.append(f"auc {now['auc']:.4f}")
         figures.append(f"{now['samples_per_second']:,.0f} samples/s")
-        self._progress.update(f"epoch {self._place[0]}: {', '.join(figures)}")
+        self._progress.update(f"epoch {epoch}: {', '.join(figures)}")
 
-    def _close_pass(self, complete):
+    def _close_pass(self, complete: bool) -> None:
         """The pass's last step is made. Returns when all workers have ended theirs, and the epoch is saved."""
         self._job.leave_pass()
         self._place = None
@@ -342,19 +393,19 @@ class Session:
         if not complete and self._run.ended:
             self._raise_stop()
 
-    def _end_epoch(self):
+    def _end_epoch(self) -> None:
         """After the body of an epoch: the loop over its batches may have been left early."""
         if self._place is None:
             return
         if self._batches is None:
             raise errors.FailedPreconditionError(
-                f"epoch {self._place[0]} has no batches: for batch in session.batches(data)")
+                f"epoch {self._place.epoch} has no batches: for batch in session.batches(data)")
         self._batches.close()
         if self._place is not None:
             complete = self._job.step == self._counted or self._count(self._run, 0.0, 0.0)
             self._close_pass(complete)
 
-    def _finish(self):
+    def _finish(self) -> None:
         """The with statement ends well."""
         if self._job.steps is None or self._run.ended:
             return
@@ -363,14 +414,14 @@ class Session:
         if not self._run.ended:
             self._run.finish()
 
-    def _leave(self, why):
+    def _leave(self, why: str) -> None:
         self._run.fail(why or "the session has ended")
         self._last_epoch = self._run.epoch
-        self._run = None  # signals are Python's again
+        self._running = None  # signals are Python's again
         self._job.session = None
         self._place = None
 
-    def _raise_stop(self):
+    def _raise_stop(self) -> None:
         end = self._run.end
         if end == signal.SIGINT:
             raise KeyboardInterrupt

@@ -98,9 +98,8 @@ class DataTest(unittest.TestCase):
                 open_clicks(slots=slots)
         with self.assertRaisesRegex(ValueError, "dense_dim: -1"):
             open_clicks(dense_dim=-1)
-        for threads in (-1, 100_000):
-            with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(ValueError, "--threads must be 1 to 1024"):
-                generate(folder, samples=20, slots=2, dense=0, ids=10, threads=threads)
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(ValueError, "--threads must be 1 to 1024"):
+            generate(folder, samples=20, slots=2, dense=0, ids=10, threads=100_000)
         data = open_clicks()
         passing = iter(data)
         next(passing)

@@ -170,7 +170,7 @@ class TorchTablesTest(ScriptTest):
             fails(lambda: e.fill(torch.tensor([1]), torch.zeros(1, 2)))
             """)
         self.assertNotIn("NO ERROR", out)
-        for words in ("need vectors of the shape (2, 2), not (2, 3)", "ids are torch.float32", "ids from 100 to 100",
+        for words in ("need vectors of the shape (2, 2), not (2, 3)", "keys are torch.float32", "ids from 100 to 100",
                       "a row each are 2", "there is no table 'nothing' in this program; there are: embedding", "no keys",
                       "key 1 comes twice", "the weights of key 1 hold NaN", "before the first lookup"):
             self.assertIn(words, out)

@@ -3,7 +3,7 @@
     python3 tests/package/in_venv.py WHEEL [--python PATH] [--more]
 
 With the PyTorch of that Python, if it has one: Debian's python3-torch. --more fetches pyarrow and grpcio of PyPI, and trains in
-one process with them, and mypy, which checks a typed program.
+one process with them, and mypy, which checks typed programs and the package.
 """
 import argparse
 import pathlib

@@ -10,7 +10,9 @@
 The rows that a step reads are updated by `opt.step()`, where they are: in this process, or on servers if the
 environment names them. The script does not change.
 """
-from regattarec import errors
+import typing
+
+from regattarec import arguments
 from regattarec import job as _job
 from regattarec import rules as _rules
 from regattarec.rules import *  # noqa: F403
@@ -23,28 +25,28 @@ from regattarec.torch.session import session
 from regattarec.torch.table import current as _step
 from regattarec.torch.optimizer import wrap
 
-__all__ = [*_rules.__all__, "Embedding", "EmbeddingBag", "freeze", "prefetch", "to_embedding", "wrap",
+__all__ = ["Embedding", "EmbeddingBag", "freeze", "prefetch", "to_embedding", "wrap",
            "session", "save", "load", "init", "init_process_group", "stop", "step", "worker_index", "worker_num"]
+__all__ += _rules.__all__
 
 
-def worker_index():
+def worker_index() -> int:
     """This worker's number, from 0 on; alone it is 0."""
     return _job.current().fleet.worker_index
 
 
-def worker_num():
+def worker_num() -> int:
     """How many workers the job has; alone it is 1."""
     return _job.current().fleet.worker_num
 
 
-def step(n=None):
+def step(n: int | None = None) -> None:
     """Says how many samples the present step's loss is the mean of, if it is not the number of bags of its first lookup."""
-    if not isinstance(n, int) or n < 1:
-        raise errors.InvalidArgumentError(f"n: {n!r} is not a whole number above 0")
-    _step.given = n
+    _step.given = arguments.whole("n", n, 1, arguments.UINT32)
 
 
-def init(mode=None, geo_step=None, nan_policy=None):
+def init(mode: typing.Literal["sync", "async", "half_async", "geo"] | None = None, geo_step: int | None = None,
+         nan_policy: typing.Literal["abort", "skip", "clip"] | None = None) -> None:
     """How the job works; before wrap and the first lookup.
 
     `mode` is when workers see each other's updates: sync, async (the default), half_async or geo. `nan_policy` is what
@@ -54,6 +56,6 @@ def init(mode=None, geo_step=None, nan_policy=None):
     _job.current().use(mode, geo_step, nan_policy)
 
 
-def stop():
+def stop() -> None:
     """This worker is done. It is called when the process ends, too."""
     _job.current().stop()

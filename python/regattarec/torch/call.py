@@ -1,22 +1,33 @@
 """One call of an embedding module: what it reads, and what it gives once its rows are there."""
+import typing
+from collections.abc import Sequence
+
 import torch
 
 from regattarec import _core
 from regattarec import job as _job
 from regattarec.torch.arrays import floats, view
+from regattarec.torch.table import Table
 from regattarec.torch.table import current as step
+
+if typing.TYPE_CHECKING:
+    from regattarec.torch.modules import Module
+
+Arguments = tuple[typing.Any, ...]  # of a module's call
 
 
 class _Rows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, anchor, weights, call):
+    def forward(ctx: typing.Any, anchor: torch.Tensor, weights: torch.Tensor | None,  # type: ignore[override]
+                call: "Call") -> torch.Tensor:
         ctx.lookup, ctx.table, ctx.rows, ctx.weights = call.lookup, call.table, call.rows, weights
-        out, call.out = call.out, None  # the output holds the call: a circle waits for the collector
+        out = call.out
+        del call.out  # the output holds the call: a circle waits for the collector
         return out
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx: typing.Any, grad: torch.Tensor) -> tuple[None, torch.Tensor | None, None]:  # type: ignore[override]
         step.fresh = True
         lookup, table = ctx.lookup, ctx.table
         flat = floats(grad, (-1, table.dim))
@@ -38,7 +49,8 @@ class Call:
     `samples` is what it counts of a step. Without `train` nothing is learnt, and no row comes into being.
     """
 
-    def __init__(self, table, mode, keys, bounds, weights, samples, shape, device, train):
+    def __init__(self, table: Table, mode: str, keys: torch.Tensor, bounds: torch.Tensor, weights: torch.Tensor | None, samples: int,
+                 shape: tuple[int, ...], device: torch.device, train: bool) -> None:
         values = None if weights is None else floats(weights, -1)
         self.table, self.weights, self.samples = table, weights, samples
         self.shape, self.device, self.train = shape, device, train
@@ -48,11 +60,11 @@ class Call:
         self.rows = torch.empty(self.lookup.keys, table.dim) if needs_rows else None
 
     @property
-    def target(self):
+    def target(self) -> _job.Target:
         """What a job's pull fills, once."""
         return self.lookup, view(self.out), None if self.rows is None else view(self.rows)
 
-    def result(self):
+    def result(self) -> torch.Tensor:
         out = self.out
         if self.train:
             step.count(self.samples)
@@ -65,17 +77,17 @@ class Call:
 class _Ahead:
     """Calls that were announced, until the module makes them or their step is over."""
 
-    def __init__(self):
-        self._calls = []  # (module, its arguments, their versions, call)
+    def __init__(self) -> None:
+        self._calls: list[tuple["Module", Arguments, list[int], Call]] = []  # (module, its arguments, their versions, call)
 
     @staticmethod
-    def _versions(arguments):
+    def _versions(arguments: Sequence[typing.Any]) -> list[int]:
         return [value._version for value in arguments if isinstance(value, torch.Tensor)]
 
-    def put(self, module, arguments, call):
+    def put(self, module: "Module", arguments: Arguments, call: Call) -> None:
         self._calls.append((module, arguments, self._versions(arguments), call))
 
-    def take(self, module, arguments):
+    def take(self, module: "Module", arguments: Arguments) -> Call | None:
         """The call of that module with these very tensors, with its rows; None if it was not announced for this step."""
         for i, (of, given, versions, call) in enumerate(self._calls):
             if (of is module and len(given) == len(arguments) and versions == self._versions(arguments)
@@ -86,7 +98,7 @@ class _Ahead:
                 return call
         return None
 
-    def forget(self):
+    def forget(self) -> None:
         """A step is over: calls of it that the modules did not make."""
         if self._calls:
             waits = _job.current().waits_for_next_step
@@ -96,7 +108,7 @@ class _Ahead:
 ahead = _Ahead()
 
 
-def prefetch(*calls):
+def prefetch(*calls: "Sequence[Module | torch.Tensor | None]") -> None:
     """Announces lookups, so that those of a step are pulled together, and those of the next one while this one computes.
 
         rt.prefetch((users, user_ids), (items, item_ids, offsets))   # then users(user_ids), items(item_ids, offsets)

@@ -1,20 +1,28 @@
 """Dense parameters that live where the tables live, and the optimizers that servers have a rule for."""
+import typing
+from collections.abc import Iterable
+
 import torch
 
 from regattarec import errors
 from regattarec.rules import Constant
-from regattarec.torch.arrays import floats
+from regattarec.torch.arrays import floats, view
+
+if typing.TYPE_CHECKING:
+    from regattarec.job import Job
+
+Group = dict[str, typing.Any]
 
 
 class Dense:
     """Dense parameters that live where the tables live. An optimizer's formula becomes the rule of their table."""
 
-    def __init__(self, optimizer, modules):
+    def __init__(self, optimizer: torch.optim.Optimizer, modules: Iterable[torch.nn.Module]) -> None:
         self.optimizer = optimizer
-        self.groups = list(optimizer.param_groups)
-        self.parameters = [p for group in self.groups for p in group["params"]]
+        self.groups: list[Group] = list(optimizer.param_groups)
+        self.parameters: list[torch.Tensor] = [p for group in self.groups for p in group["params"]]
         self.sizes = [p.numel() for p in self.parameters]
-        self._sums = None  # memory of the gradients
+        self._sums: torch.Tensor | None = None  # memory of the gradients
         names = {id(p): name for module in modules for name, p in module.named_parameters()}
         self.names = [names.get(id(p), f"parameter{i}") for i, p in enumerate(self.parameters)]
         if len(set(self.names)) < len(self.names):
@@ -23,33 +31,34 @@ class Dense:
             if p.dtype != torch.float32:
                 raise errors.InvalidArgumentError(f"dense='server': {name} is {p.dtype}; it must be torch.float32")
 
-    def description(self):
+    def description(self) -> dict[str, typing.Any]:
         return {"parameters": [{"name": name, "shape": list(p.shape) or [1], "init": Constant(0.0).config()}
                                for name, p in zip(self.names, self.parameters)],
                 "rule": dense_rule(self.optimizer)}
 
-    def fill(self, job):
+    def fill(self, job: "Job") -> None:
         """The first worker's values become everybody's, or those of a save that the servers began with."""
         if not job.fleet.loaded_epochs and not job.fleet.loaded_steps:
-            job.fleet.fill_dense(torch.cat([p.detach().to("cpu").reshape(-1) for p in self.parameters]))
+            job.fleet.fill_dense(view(torch.cat([p.detach().to("cpu").reshape(-1) for p in self.parameters])))
         self.read(job)
 
-    def read(self, job):
+    def read(self, job: "Job") -> None:
         values = torch.empty(sum(self.sizes))
-        job.fleet.read_dense(values)
+        job.fleet.read_dense(view(values))
         self._put(values)
 
-    def refresh(self, job):
+    def refresh(self, job: "Job") -> None:
         """Takes the values of the next step."""
         job.pull([], True)
-        self._put(job.steps.dense())
+        assert job.steps is not None
+        self._put(typing.cast(torch.Tensor, job.steps.dense()))
 
-    def _put(self, values):
+    def _put(self, values: torch.Tensor) -> None:
         with torch.no_grad():
             for p, piece in zip(self.parameters, torch.split(values, self.sizes)):
                 p.copy_(piece.view(p.shape))
 
-    def rate(self):
+    def rate(self) -> float:
         """The optimizer's present learning rate."""
         rates = {float(group["lr"]) for group in self.groups}
         if len(rates) > 1:
@@ -57,7 +66,7 @@ class Dense:
                                               "one rule updates them all, with one")
         return rates.pop()
 
-    def gradients(self, factor, samples, rows):
+    def gradients(self, factor: float, samples: int, rows: bool) -> list[tuple[int, torch.Tensor]]:
         """(offset, gradient as a sum over the samples); none if neither a parameter nor a row has one. Until the next."""
         if not rows and all(p.grad is None or not p.grad.any() for p in self.parameters):
             return []  # no backward: zeros would be an update, of a rule with a memory
@@ -76,27 +85,27 @@ class Dense:
 
 
 # Optimizers whose formula a server has: what must be so, and the rule.
-def _sgd(group):
+def _sgd(group: Group) -> tuple[dict[str, typing.Any], tuple[str, ...]]:
     if group["momentum"] == 0:
         return {"name": "sgd"}, ()
     return {"name": "momentum", "momentum": group["momentum"], "nesterov": bool(group["nesterov"])}, ("dampening",)
 
 
-def _adam(group):
+def _adam(group: Group) -> tuple[dict[str, typing.Any], tuple[str, ...]]:
     beta1, beta2 = group["betas"]
     return {"name": "adam", "beta1": beta1, "beta2": beta2, "epsilon": group["eps"]}, (
         "amsgrad", "decoupled_weight_decay")
 
 
-def _adagrad(group):
+def _adagrad(group: Group) -> tuple[dict[str, typing.Any], tuple[str, ...]]:
     return {"name": "adagrad", "epsilon": group["eps"]}, ("lr_decay", "initial_accumulator_value")
 
 
-_RULES = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam, torch.optim.Adagrad: _adagrad}
+_RULES: dict[type, typing.Callable[[Group], tuple[dict[str, typing.Any], tuple[str, ...]]]] = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam, torch.optim.Adagrad: _adagrad}
 _SERVED = "SGD (with momentum), Adam and Adagrad"
 
 
-def dense_rule(optimizer):
+def dense_rule(optimizer: torch.optim.Optimizer) -> dict[str, typing.Any]:
     """The rule of a table of dense parameters that does what `optimizer` does."""
     make = _RULES.get(type(optimizer))
     if make is None:

@@ -1,20 +1,24 @@
 """Makes an optimizer's step update tables, too."""
 import contextlib
 import types
+import typing
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 
-from regattarec import errors
+from regattarec import arguments, errors
 from regattarec import job as _job
 from regattarec.torch.arrays import view
 from regattarec.torch.call import ahead
 from regattarec.torch.dense import Dense
 from regattarec.torch.modules import Module
 from regattarec.torch.table import current as step
-from regattarec.torch.table import known
+from regattarec.torch.table import Table, known
+
+Optimizer = typing.TypeVar("Optimizer", bound=torch.optim.Optimizer)
 
 
-def _tables_of(modules):
+def _tables_of(modules: Iterable[torch.nn.Module]) -> list[Table]:
     found = {} if modules else dict(known())
     for module in modules:
         if not isinstance(module, torch.nn.Module):
@@ -28,7 +32,7 @@ def _tables_of(modules):
     return list(found.values())
 
 
-def wrap(optimizer, *modules, dense=None):
+def wrap(optimizer: Optimizer, *modules: torch.nn.Module, dense: typing.Literal["local", "server"] | None = None) -> Optimizer:
     """Makes `optimizer.step()` update the tables of `modules` too, and returns the optimizer itself.
 
     Without modules these are all tables that the program has declared.
@@ -41,6 +45,10 @@ def wrap(optimizer, *modules, dense=None):
     learning rate; all workers begin with the first one's values. The default is "server" for several workers without
     a process group, else "local".
     """
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(f"optimizer: wrap takes one of torch.optim first, not {type(optimizer).__name__}")
+    if dense is not None:
+        arguments.choice("dense", dense, ("local", "server"))
     tables = _tables_of(modules)
     if getattr(optimizer, "_regatta_tables", None) is not None:
         raise errors.FailedPreconditionError("wrap: the optimizer was wrapped before; name all modules in one call")
@@ -56,8 +64,6 @@ def wrap(optimizer, *modules, dense=None):
     grouped = torch.distributed.is_available() and torch.distributed.is_initialized()
     if dense is None:
         dense = "server" if job.fleet.worker_num > 1 and not grouped else "local"
-    if dense not in ("local", "server"):
-        raise errors.InvalidArgumentError(f"dense '{dense}': there are local and server")
     served = Dense(optimizer, modules) if dense == "server" else None
     if served is not None:
         job.serve_dense(served.description(), lambda: served.fill(job), lambda: served.refresh(job))
@@ -72,17 +78,18 @@ def wrap(optimizer, *modules, dense=None):
     for table in tables:
         table.optimizer = optimizer
         optimizer.add_param_group({"params": [table.rows], "lr": table.rule.lr, "regatta_table": table.name})
-    optimizer._regatta_tables, optimizer._regatta_dense = tables, served
-    optimizer.step = types.MethodType(_step_of(optimizer, tables, served), optimizer)
-    optimizer.zero_grad = types.MethodType(_zero_grad_of(optimizer, tables), optimizer)
-    optimizer._step_supports_amp_scaling = True  # a gradient scaler calls step() always, and says what to leave out
+    ours: typing.Any = optimizer
+    ours._regatta_tables, ours._regatta_dense = tables, served
+    ours.step = types.MethodType(_step_of(optimizer, tables, served), optimizer)
+    ours.zero_grad = types.MethodType(_zero_grad_of(optimizer, tables), optimizer)
+    ours._step_supports_amp_scaling = True  # a gradient scaler calls step() always, and says what to leave out
     return optimizer
 
 
-def _zero_grad_of(optimizer, tables):
+def _zero_grad_of(optimizer: torch.optim.Optimizer, tables: list[Table]) -> Callable[..., None]:
     inner = optimizer.zero_grad
 
-    def zero_grad(self, *args, **kwargs):
+    def zero_grad(self: torch.optim.Optimizer, *args: typing.Any, **kwargs: typing.Any) -> None:
         for table in tables:
             table.rows.grad = None  # zeros would be an update of the rows
         inner(*args, **kwargs)
@@ -90,24 +97,32 @@ def _zero_grad_of(optimizer, tables):
     return zero_grad
 
 
-def _views(grads):
+def _views(grads: list[tuple[typing.Any, torch.Tensor, float]]) -> list[_job.Gradient]:
     return [(lookup, view(grad), rate) for lookup, grad, rate in grads]
 
 
+def _rate(group: dict[str, typing.Any]) -> float:
+    try:
+        return float(group["lr"])
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise errors.InvalidArgumentError(
+            f"the learning rate of table '{group['regatta_table']}' is {arguments.shown(group['lr'])}; it has to be a number") from error
+
+
 @contextlib.contextmanager
-def _no_scaler(optimizer):
+def _no_scaler(optimizer: torch.optim.Optimizer) -> Iterator[None]:
     """What a gradient scaler has left at the optimizer is away: PyTorch 2's optimizers that do not unscale refuse it."""
-    held = {name: vars(optimizer).pop(name) for name in ("grad_scale", "found_inf") if name in vars(optimizer)}
+    held: dict[str, typing.Any] = {name: vars(optimizer).pop(name) for name in ("grad_scale", "found_inf") if name in vars(optimizer)}
     try:
         yield
     finally:
         vars(optimizer).update(held)
 
 
-def _step_of(optimizer, tables, served):
+def _step_of(optimizer: torch.optim.Optimizer, tables: list[Table], served: Dense | None) -> Callable[..., typing.Any]:
     inner, scales = optimizer.step, getattr(optimizer, "_step_supports_amp_scaling", False)
 
-    def commit(self, closure=None):
+    def commit(self: torch.optim.Optimizer, closure: Callable[[], typing.Any] | None = None) -> typing.Any:
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -115,7 +130,7 @@ def _step_of(optimizer, tables, served):
         job = _job.current()
         found = getattr(self, "found_inf", None)
         scale = getattr(self, "grad_scale", None)
-        rates = {group["regatta_table"]: float(group["lr"]) for group in self.param_groups if "regatta_table" in group}
+        rates = {group["regatta_table"]: _rate(group) for group in self.param_groups if "regatta_table" in group}
         parts = [(table.take(), rates[table.name]) for table in tables]
         taken = [(*part, rate) for part, rate in parts if part is not None]
         n = step.take()

@@ -1,6 +1,7 @@
 """Tables as modules and optimizers see them, and what the lookups of a step add up to."""
 import math
 import numbers
+import typing
 
 import torch
 
@@ -10,6 +11,7 @@ from regattarec.rules import Init, Rule
 from regattarec.torch.arrays import floats, view
 
 _ONE = torch.zeros(1)
+Part = tuple[_core.Lookup, torch.Tensor]  # a lookup and one gradient of each of its keys
 
 
 class _Rows(torch.nn.Parameter):
@@ -18,17 +20,19 @@ class _Rows(torch.nn.Parameter):
     It has no memory, and its shape is that of the gradient.
     """
 
-    def __new__(cls, table):
-        made = super().__new__(cls, torch.empty(0, table.dim))
+    _table: "Table"
+
+    def __new__(cls, table: "Table") -> "_Rows":
+        made: _Rows = super().__new__(cls, torch.empty(0, table.dim))  # type: ignore[call-arg, assignment]
         made._table = table
         return made
 
     @property
-    def grad(self):
+    def grad(self) -> torch.Tensor | None:  # type: ignore[override]
         return self._table.gradient()
 
     @grad.setter
-    def grad(self, value):
+    def grad(self, value: torch.Tensor | None) -> None:
         self._table.replace(value)
 
 
@@ -39,15 +43,23 @@ class Table:
     of many lookups adds them up once.
     """
 
-    def __init__(self, name, dim, rule, init, index):
+    def __init__(self, name: str, dim: int, rule: Rule, init: Init, index: int) -> None:
         self.name, self.dim, self.rule, self.init, self.index = name, dim, rule, init, index
-        self.optimizer = None  # whose step updates it
+        self.optimizer: torch.optim.Optimizer | None = None  # whose step updates it
         self.rows = _Rows(self)
         self._memory = torch.empty(0, dim)  # of the step's gradients, kept for the next one
         self._room, self._used = 0, 0  # in rows
-        self._parts = []  # (lookup, one gradient of each of its keys)
+        self._parts: list[Part] = []  # (lookup, one gradient of each of its keys)
 
-    def add(self, lookup, grad):
+    def __deepcopy__(self, memo: dict[int, object]) -> "Table":
+        """A copy of a module shares its rows."""
+        return self
+
+    def __reduce__(self) -> typing.NoReturn:
+        raise TypeError(f"table '{self.name}' cannot be pickled: its rows are not in the module. regattarec.torch.save saves them, "
+                        "and regattarec.torch.to_embedding makes a torch.nn.Embedding, which can be")
+
+    def add(self, lookup: _core.Lookup, grad: torch.Tensor) -> None:
         """Takes the gradient of a lookup's output."""
         if self.optimizer is None and _job.current().optimizer is not None:
             raise errors.FailedPreconditionError(
@@ -61,7 +73,7 @@ class Table:
         lookup.merge(view(grad), view(part))
         self._parts.append((lookup, part))
 
-    def _merged(self):
+    def _merged(self) -> Part | None:
         """(lookup, gradients) of the step with each key once, or None."""
         if len(self._parts) > 1:
             whole = _core.Lookup.union([lookup for lookup, _ in self._parts])
@@ -70,7 +82,7 @@ class Table:
             self._parts = [(whole, sums)]
         return self._parts[0] if self._parts else None
 
-    def gradient(self):
+    def gradient(self) -> torch.Tensor | None:
         """One gradient of each key that the step has looked up, or None."""
         merged = self._merged()
         if merged is None:
@@ -80,7 +92,7 @@ class Table:
             self.rows.data = _ONE.expand(grad.shape)
         return grad
 
-    def replace(self, grad):
+    def replace(self, grad: torch.Tensor | None) -> None:
         """Another gradient of the same keys, or None."""
         if grad is None:
             self._parts, self._used = [], 0
@@ -92,7 +104,7 @@ class Table:
                 f"{'none' if present is None else tuple(present.shape)}; it needs one of each key of the step")
         self._parts = [(self._parts[0][0], floats(grad, present.shape))]
 
-    def take(self):
+    def take(self) -> Part | None:
         """(lookup, gradients) of the step, or None; and none from then on."""
         taken = self._merged()
         self._parts, self._used = [], 0
@@ -102,33 +114,33 @@ class Table:
 class Step:
     """What the lookups of the present step add up to."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.samples = 0
-        self.given = None  # by step(n=)
+        self.given: int | None = None  # by step(n=)
         self.fresh = True  # whether the next lookup begins another batch
 
-    def count(self, samples):
+    def count(self, samples: int) -> None:
         if self.fresh:
             self.samples += samples
             self.fresh = False
 
-    def take(self):
+    def take(self) -> int:
         n = self.samples if self.given is None else self.given
-        self.__init__()
+        self.samples, self.given, self.fresh = 0, None, True
         return max(n, 1)
 
 
-_tables = {}
+_tables: dict[str, Table] = {}
 _unnamed = 0  # tables that modules have made without a name
 current = Step()
 
 
-def known():
+def known() -> dict[str, Table]:
     """All tables of this program, by name."""
     return _tables
 
 
-def find(name):
+def find(name: str) -> Table:
     """The table of that name."""
     if name not in _tables:
         names = ", ".join(sorted(_tables)) or "none"
@@ -136,14 +148,14 @@ def find(name):
     return _tables[name]
 
 
-def unnamed():
+def unnamed() -> str:
     """The name of a module's own table: embedding, embedding_2, … in the order in which modules are made."""
     global _unnamed
     _unnamed += 1
     return "embedding" if _unnamed == 1 else f"embedding_{_unnamed}"
 
 
-def declare(name, dim, rule, init, seed):
+def declare(name: str | None, dim: int, rule: Rule, init: Init, seed: int) -> Table:
     """The table of that name, which may have been declared alike before; without a name one of its own."""
     if not isinstance(rule, Rule):
         raise errors.InvalidArgumentError(f"rule: {rule!r} is none; for instance regattarec.torch.Adagrad(lr=0.05)")

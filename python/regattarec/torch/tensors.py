@@ -7,6 +7,7 @@
 import json
 import math
 import struct
+import typing
 
 import torch
 
@@ -17,11 +18,11 @@ _TYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (
     torch.uint8, torch.bool)}
 
 
-def dump(tree):
+def dump(tree: typing.Any) -> bytes:
     """Takes dicts, lists, tuples, numbers, strings, None and tensors within each other."""
-    memory = []
+    memory: list[bytes] = []
 
-    def plain(value, where):
+    def plain(value: typing.Any, where: str) -> typing.Any:
         if isinstance(value, torch.Tensor):
             tensor = value.detach().to("cpu").contiguous()
             name = str(tensor.dtype).removeprefix("torch.")
@@ -42,13 +43,13 @@ def dump(tree):
     return b"".join([struct.pack("<Q", len(header)), header, *memory])
 
 
-def load(data):
+def load(data: bytes) -> typing.Any:
     """What dump took, with tensors on the CPU. DataLossError if the bytes are no such tree."""
     try:
         (length,) = struct.unpack_from("<Q", data)
         at = 8 + length
 
-        def tensor(name, shape):
+        def tensor(name: str, shape: list[int]) -> torch.Tensor:
             nonlocal at
             dtype, count = _TYPES[name], math.prod(shape)
             size = count * torch.empty(0, dtype=dtype).element_size()
@@ -56,9 +57,9 @@ def load(data):
                 raise ValueError("the bytes of a tensor are missing")
             made = torch.frombuffer(bytearray(data[at:at + size]), dtype=dtype) if size else torch.empty(0, dtype=dtype)
             at += size
-            return made.reshape(shape)
+            return torch.reshape(made, shape)
 
-        def tree(value):
+        def tree(value: typing.Any) -> typing.Any:
             if not isinstance(value, dict):
                 return value
             ((kind, content),) = value.items()
