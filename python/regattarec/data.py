@@ -182,6 +182,12 @@ def generate(out: arguments.AnyPath, *, samples: int = 100_000, test_samples: in
 
     `regatta data gen --help` explains the settings. Gives for train and test the samples, the clicks, and the AUC and log
     loss of the true probabilities: no model does better.
+
+        >>> made = generate("clicks", samples=1000, test_samples=500, slots=4, dense=0, ids=50)
+        >>> made["train"]["samples"], made["train"]["clicks"] > 200
+        (1000, True)
+        >>> [len(batch.labels) for batch in Dataset("clicks/train", slots=4, batch_size=400)]
+        [400, 400, 200]
     """
     arguments.choice("compress", compress, ("none", "gz", "zst"))
     counts = dict(samples=samples, test_samples=test_samples, files=files, test_files=test_files, threads=threads, seed=seed,

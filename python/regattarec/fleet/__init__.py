@@ -45,7 +45,12 @@ __all__ = ["init", "is_server", "is_worker", "is_first_worker", "worker_index", 
 
 
 def init(role: "Role | None" = None, is_collective: bool = False, strategy: "AnyStrategy | None" = None) -> None:
-    """Takes the process's part in the job: `role`, or what the environment says. Once, before the first embedding."""
+    """Takes the process's part in the job: `role`, or what the environment says. Once, before the first embedding.
+
+        >>> init(role_maker.UserDefinedRoleMaker())                           # alone
+        >>> worker_index(), worker_num(), is_first_worker()
+        (0, 1, True)
+    """
     role_maker.PaddleCloudRoleMaker(is_collective)
     role = role_maker.PaddleCloudRoleMaker() if role is None else role
     if not hasattr(role, "make") or isinstance(role, type):

@@ -16,6 +16,22 @@ if typing.TYPE_CHECKING:
 Arguments = tuple[typing.Any, ...]  # of a module's call
 
 
+def _backward(ctx: typing.Any, grad: torch.Tensor) -> tuple[None, torch.Tensor | None, None]:
+    step.fresh = True
+    lookup, table = ctx.lookup, ctx.table
+    flat = floats(grad, (-1, table.dim))
+    table.add(lookup, flat)
+    weights_grad = None
+    if ctx.needs_input_grad[1]:
+        weights_grad = torch.empty(lookup.ids)
+        lookup.merge_weights(view(ctx.rows), view(flat), view(weights_grad))
+        weights_grad = weights_grad.reshape(ctx.weights.shape).to(ctx.weights)
+    return None, weights_grad, None
+
+
+_backward_once = torch.autograd.function.once_differentiable(_backward)  # an error if it is differentiated again
+
+
 class _Rows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: typing.Any, anchor: torch.Tensor, weights: torch.Tensor | None,  # type: ignore[override]
@@ -26,18 +42,9 @@ class _Rows(torch.autograd.Function):
         return out
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: typing.Any, grad: torch.Tensor) -> tuple[None, torch.Tensor | None, None]:  # type: ignore[override]
-        step.fresh = True
-        lookup, table = ctx.lookup, ctx.table
-        flat = floats(grad, (-1, table.dim))
-        table.add(lookup, flat)
-        weights_grad = None
-        if ctx.needs_input_grad[1]:
-            weights_grad = torch.empty(lookup.ids)
-            lookup.merge_weights(view(ctx.rows), view(flat), view(weights_grad))
-            weights_grad = weights_grad.reshape(ctx.weights.shape).to(ctx.weights)
-        return None, weights_grad, None
+        again = torch.is_grad_enabled()  # create_graph=True
+        return (_backward_once if again else _backward)(ctx, grad)
 
 
 _ANCHOR = torch.zeros((), requires_grad=True)  # an output has a gradient though no input has

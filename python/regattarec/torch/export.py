@@ -15,6 +15,11 @@ def to_embedding(source: Module | str, keys: Ids, *, freeze: bool = True, paddin
 
     `source` is an Embedding, an EmbeddingBag or the name of a table. `regatta checkpoint export` writes all rows of a
     save, with their keys, as an .npz.
+
+        >>> from regattarec.torch import Embedding
+        >>> words = Embedding.from_pretrained([[1.0, 2.0], [3.0, 4.0]], keys=[10, 20])
+        >>> to_embedding(words, [20, 30])(torch.tensor([0, 1])).tolist()      # the table has no row of 30
+        [[3.0, 4.0], [0.0, 0.0]]
     """
     if not isinstance(source, (Module, str)):
         raise TypeError(f"source: a {type(source).__name__} is neither an Embedding or EmbeddingBag of regattarec nor the name of a "

@@ -162,7 +162,13 @@ class Module(torch.nn.Module):
 
 
 def freeze(*modules: torch.nn.Module, frozen: bool = True) -> None:
-    """Freezes the rows of all embeddings in the modules, as their requires_grad_(False) does. The rest is left alone."""
+    """Freezes the rows of all embeddings in the modules, as their requires_grad_(False) does. The rest is left alone.
+
+        >>> items = Embedding.from_pretrained([[1.0, 2.0]], keys=[42], freeze=False)
+        >>> freeze(items)
+        >>> items(torch.tensor([42])).tolist()
+        [[1.0, 2.0]]
+    """
     frozen = arguments.flag("frozen", frozen)
     for module in modules:
         if not isinstance(module, torch.nn.Module):
@@ -178,6 +184,11 @@ class EmbeddingBag(Module):
 
     `table` names the table, which modules may share. `mode` is "sum", "mean" or "sqrtn" (the sum over the square root
     of the number of ids).
+
+        >>> from regattarec.torch import Constant
+        >>> slots = EmbeddingBag(None, 2, mode="sum", init=Constant(0.5))
+        >>> slots(torch.tensor([7, -3, 7]), torch.tensor([0, 2])).tolist()     # bags of [7, -3] and of [7]
+        [[1.0, 1.0], [0.5, 0.5]]
     """
 
     mode: str
@@ -252,7 +263,13 @@ class EmbeddingBag(Module):
 
 
 class Embedding(Module):
-    """torch.nn.Embedding over a table. `num_embeddings` may be None: any 64-bit id is a key, negative ones too."""
+    """torch.nn.Embedding over a table. `num_embeddings` may be None: any 64-bit id is a key, negative ones too.
+
+        >>> from regattarec.torch import Constant
+        >>> users = Embedding(None, 2, init=Constant(0.5), padding_idx=0)
+        >>> users(torch.tensor([[12345678901, 0]])).tolist()
+        [[[0.5, 0.5], [0.0, 0.0]]]
+    """
 
     def __init__(self, num_embeddings: int | None, embedding_dim: int, *, table: str | None = None, rule: Rule = SGD(),
                  init: Init = Uniform(), seed: int = 0, padding_idx: int | None = None) -> None:

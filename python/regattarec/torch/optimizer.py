@@ -44,6 +44,15 @@ def wrap(optimizer: Optimizer, *modules: torch.nn.Module, dense: typing.Literal[
     DistributedDataParallel. "server": with the tables, updated by a rule with the optimizer's formula and its present
     learning rate; all workers begin with the first one's values. The default is "server" for several workers without
     a process group, else "local".
+
+        >>> import regattarec.torch as rt
+        >>> items = rt.Embedding(None, 2, rule=rt.SGD(lr=1.0), init=rt.Constant(0.5))
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> optimizer = rt.wrap(torch.optim.Adam(layer.parameters()), items)
+        >>> items(torch.tensor([7])).sum().backward()
+        >>> optimizer.step()
+        >>> items(torch.tensor([7])).tolist()
+        [[-0.5, -0.5]]
     """
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(f"optimizer: wrap takes one of torch.optim first, not {type(optimizer).__name__}")

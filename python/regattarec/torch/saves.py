@@ -82,6 +82,11 @@ def save(path: arguments.AnyPath, model: torch.nn.Module | None = None, optimize
     """Saves all tables with the state of their rules, and the states of `model` and `optimizer`, to a folder.
 
     All workers call it; the first one writes. `regatta checkpoint ls` shows the save, servers of any number load it.
+
+        >>> import regattarec.torch as rt
+        >>> items, layer = rt.Embedding(None, 2), torch.nn.Linear(2, 1)
+        >>> optimizer = rt.wrap(torch.optim.Adam(layer.parameters()), items)
+        >>> rt.save("model", model=layer, optimizer=optimizer, epoch=3)       # load("model", model=…, optimizer=…) gives 3
     """
     folder, epoch = arguments.path("path", path), arguments.whole("epoch", epoch)
     listed = _checked(model, optimizer, parameters)
