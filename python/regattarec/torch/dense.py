@@ -12,6 +12,7 @@ if typing.TYPE_CHECKING:
     from regattarec.job import Job
 
 Group = dict[str, typing.Any]
+Served = tuple[dict[str, typing.Any], tuple[str, ...]]  # a rule, and what must not be set
 
 
 class Dense:
@@ -85,23 +86,24 @@ class Dense:
 
 
 # Optimizers whose formula a server has: what must be so, and the rule.
-def _sgd(group: Group) -> tuple[dict[str, typing.Any], tuple[str, ...]]:
+def _sgd(group: Group) -> Served:
     if group["momentum"] == 0:
         return {"name": "sgd"}, ()
     return {"name": "momentum", "momentum": group["momentum"], "nesterov": bool(group["nesterov"])}, ("dampening",)
 
 
-def _adam(group: Group) -> tuple[dict[str, typing.Any], tuple[str, ...]]:
+def _adam(group: Group) -> Served:
     beta1, beta2 = group["betas"]
     return {"name": "adam", "beta1": beta1, "beta2": beta2, "epsilon": group["eps"]}, (
         "amsgrad", "decoupled_weight_decay")
 
 
-def _adagrad(group: Group) -> tuple[dict[str, typing.Any], tuple[str, ...]]:
+def _adagrad(group: Group) -> Served:
     return {"name": "adagrad", "epsilon": group["eps"]}, ("lr_decay", "initial_accumulator_value")
 
 
-_RULES: dict[type, typing.Callable[[Group], tuple[dict[str, typing.Any], tuple[str, ...]]]] = {torch.optim.SGD: _sgd, torch.optim.Adam: _adam, torch.optim.Adagrad: _adagrad}
+_RULES: dict[type, typing.Callable[[Group], Served]] = {
+    torch.optim.SGD: _sgd, torch.optim.Adam: _adam, torch.optim.Adagrad: _adagrad}
 _SERVED = "SGD (with momentum), Adam and Adagrad"
 
 

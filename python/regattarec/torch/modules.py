@@ -94,7 +94,8 @@ class Module(torch.nn.Module):
     def fill(self, keys: Ids, vectors: Vectors) -> None:
         """Puts vectors under keys, as rows that nothing was learnt of yet; other rows stay as they are.
 
-        It comes before the first lookup. All workers call it, and the first one's vectors count.
+        It comes before the first lookup. All workers call it, and the first one's vectors count. Tensors are read when
+        the job begins: leave their values as they are until the first lookup, or give a clone.
         """
         rows, found = _tensor("vectors", vectors), listed_keys(keys)
         if rows.is_complex():
