@@ -43,6 +43,7 @@ class ScriptTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.env = {key: value for key, value in os.environ.items()
                     if not key.startswith(("PADDLE_", "TRAINING_", "REGATTA_")) or key == "REGATTA_BIN"}
+        self.env.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side
         self.env["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(TESTS))))
 
     def run_script(self, script, *arguments, code=0, env=None, launch=()):

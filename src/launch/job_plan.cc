@@ -1,5 +1,7 @@
 #include "launch/job_plan.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cluster/environment.h"
@@ -67,6 +69,16 @@ PlannedProcess Worker(const LaunchArgs& args, const std::vector<Endpoint>& serve
   return process;
 }
 
+// Several workers with a thread for each core each would spend their time in each other's way.
+void ShareCores(const LaunchArgs& args, JobPlan& plan) {
+  const auto is_worker = [](const PlannedProcess& process) { return process.role == Role::kWorker; };
+  const auto workers = static_cast<int>(std::count_if(plan.processes.begin(), plan.processes.end(), is_worker));
+  if (args.cores == 0 || workers < 2) return;
+  const std::string threads = std::to_string(std::max(args.cores / workers, 1));
+  for (PlannedProcess& process : plan.processes)
+    if (is_worker(process)) process.environment.emplace_back("OMP_NUM_THREADS", threads);
+}
+
 }  // namespace
 
 absl::Status CheckMetricsPorts(const LaunchArgs& args) {
@@ -81,6 +93,7 @@ JobPlan PlanLocal(const LaunchArgs& args, const std::vector<Endpoint>& endpoints
   JobPlan plan;
   for (int i = 0; i < static_cast<int>(endpoints.size()); ++i) plan.processes.push_back(Server(args, endpoints, i));
   for (int i = 0; i < args.worker_num; ++i) plan.processes.push_back(Worker(args, endpoints, i));
+  ShareCores(args, plan);
   return plan;
 }
 
@@ -100,6 +113,7 @@ absl::StatusOr<JobPlan> PlanLists(const LaunchArgs& args, const OwnAddress& own)
         " and --workers=", cluster::JoinEndpoints(args.workers), " is at an address of this machine (",
         absl::StrJoin(own.hosts(), ", "), "); set POD_IP to the address under which this node is in the lists"));
   }
+  ShareCores(args, plan);
   plan.workers_here = workers_here == args.worker_num ? WorkersHere::kAll : WorkersHere::kSome;
   return plan;
 }

@@ -36,6 +36,24 @@ LaunchArgs Lists(const char* servers, const char* workers) {
   return args;
 }
 
+TEST(JobPlan, WorkersOfAMachineShareItsCores) {
+  const auto servers = cluster::ParseEndpoints("127.0.0.1:11").value();
+  LaunchArgs args;
+  args.server_num = 1;
+  const auto threads = [&](int workers, int cores) {
+    args.worker_num = workers;
+    args.cores = cores;
+    const JobPlan plan = PlanLocal(args, servers);
+    EXPECT_FALSE(Map(plan.processes[0]).contains("OMP_NUM_THREADS")) << "the server's";
+    const auto worker = Map(plan.processes.back());
+    return worker.contains("OMP_NUM_THREADS") ? worker.at("OMP_NUM_THREADS") : "";
+  };
+  EXPECT_EQ(threads(3, 8), "2");
+  EXPECT_EQ(threads(4, 2), "1");
+  EXPECT_EQ(threads(1, 8), "") << "one worker has the machine";
+  EXPECT_EQ(threads(4, 0), "") << "the user has said it";
+}
+
 TEST(JobPlan, EveryLocalProcessReadsItsOwnPlace) {
   LaunchArgs args;
   args.server_num = 2;

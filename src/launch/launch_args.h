@@ -31,6 +31,9 @@ struct LaunchArgs {
   std::string data_dir;  // server N logs what it acknowledges in data_dir/server.N; "" = nowhere
   // Of server 0; the others count on from it, servers before workers. 0 = each chooses a free one; absent = none.
   std::optional<int> metrics_port;
+  // Shared out among the workers of this machine by OMP_NUM_THREADS, which PyTorch and NumPy go by; 0 = it is set
+  // already.
+  int cores = 0;
   WorkerLoss worker_loss;  // by the configuration; the flags do not say it
   cluster::Access access;
   std::vector<std::string> command;  // as typed

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include "base/file.h"
 #include "base/printable.h"
@@ -133,6 +134,7 @@ int Launch(Flavour flavour, int argc, const char* const* argv, const ReadWorkerL
     if (!port.ok()) return Fail(flavour, port.status(), kUsage);
     args->metrics_port = *port;
   }
+  if (!getenv("OMP_NUM_THREADS").has_value()) args->cores = static_cast<int>(std::thread::hardware_concurrency());
   if (args->data_dir.empty()) args->data_dir = cluster::ReadDataDir(getenv);
   if (args->data_dir.empty() && args->max_restarts > 0) args->data_dir = OwnDataDir(*args);
   if (const absl::Status status = CheckMetricsPorts(*args); !status.ok()) return Fail(flavour, status, kUsage);
