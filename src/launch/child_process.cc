@@ -89,10 +89,16 @@ void SignalGroup(pid_t leader, int signal) {
   if (kill(-leader, signal) != 0) kill(leader, signal);  // it went to another group
 }
 
+bool WasKilled(int status) {
+  if (!WIFSIGNALED(status)) return false;
+  const int number = WTERMSIG(status);
+  return number != SIGINT && number != SIGTERM && number != SIGHUP;
+}
+
 std::string DescribeStatus(int status) {
   if (!WIFSIGNALED(status)) return absl::StrCat("exited with code ", WEXITSTATUS(status));
   const char* name = sigabbrev_np(WTERMSIG(status));
-  return absl::StrCat("was killed by signal ", WTERMSIG(status),
+  return absl::StrCat(WasKilled(status) ? "was killed by signal " : "was stopped by signal ", WTERMSIG(status),
                       name == nullptr ? "" : absl::StrCat(" (SIG", name, ")"));
 }
 

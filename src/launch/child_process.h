@@ -29,6 +29,8 @@ void SignalGroup(pid_t leader, int signal);
 
 // "exited with code 3", "was killed by signal 9 (SIGKILL)" of a status from waitpid.
 std::string DescribeStatus(int status);
+// By a signal other than those that tell a program to stop (SIGINT, SIGTERM, SIGHUP).
+bool WasKilled(int status);
 // The exit code that a shell would give: the code itself, or 128 + signal.
 int ExitCodeOf(int status);
 

@@ -125,7 +125,7 @@ absl::Status Supervisor::Start(Child& child) {
 
 // One that ends by itself has said why, and would say it again.
 bool Supervisor::Restart(Child& child, int status) {
-  if (!WIFSIGNALED(status) || restarts_ >= options_.max_restarts) return false;
+  if (!WasKilled(status) || restarts_ >= options_.max_restarts) return false;
   if (child.planned.role == Role::kWorker && !options_.restarts_workers) return false;
   const pid_t before = child.pid;
   if (const absl::Status started = Start(child); !started.ok()) {
@@ -138,12 +138,12 @@ bool Supervisor::Restart(Child& child, int status) {
 }
 
 bool Supervisor::DoneWithout(const Child& child, int status) const {
-  return WIFSIGNALED(status) && child.planned.role == Role::kWorker && child.planned.index != 0 &&
+  return WasKilled(status) && child.planned.role == Role::kWorker && child.planned.index != 0 &&
          options_.worker_loss.policy == base::LossPolicy::kShrink;
 }
 
 std::string Supervisor::WhyNotAgain(const Child& child, int status) const {
-  if (!WIFSIGNALED(status) || options_.max_restarts == 0) return "";
+  if (!WasKilled(status) || options_.max_restarts == 0) return "";
   if (child.planned.role == Role::kWorker && !options_.restarts_workers)
     return absl::StrCat(", and is not started again (", options_.worker_loss.why, ")");
   if (restarts_ < options_.max_restarts) return "";
@@ -229,7 +229,7 @@ void Supervisor::OnExit(Child& child, int status) {
   }
   if (!worker && ExitCodeOf(status) == 0 && !served_.has_value()) served_ = Clock::now();
   if (child.needless) return;
-  if (worker && served_.has_value() && options_.restarts_workers && WIFSIGNALED(status) && !expected) {
+  if (worker && served_.has_value() && options_.restarts_workers && WasKilled(status) && !expected) {
     Report(absl::StrCat(child.planned.Name(), " (pid ", child.pid, ") ", DescribeStatus(status),
                         " when the job was done; it is not started again"));
     return;

@@ -295,6 +295,18 @@ class LaunchTest(ProgramTest):
         self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGTERM)  # nobody read a byte
         self.assertEqual(self.marked(), [])
 
+    def test_a_process_that_was_told_to_stop_is_not_started_again(self):
+        """As a Python program that Ctrl+C ended: it dies of the signal itself."""
+        for name, code in (("INT", 130), ("TERM", 143), ("HUP", 129)):
+            with self.subTest(name):
+                child = self.script("child", f'[ "$TRAINING_ROLE" = PSERVER ] && exec sleep 60\necho once >> ran.{name}; '
+                                    f'trap - {name}; kill -{name} $$\n')
+                process = self.launch("--max_restarts=3", "--server_num=1", "--worker_num=1", "--", child)
+                _, err = self.finish(process, code)
+                self.assertIn(f"was stopped by signal {code - 128} (SIG{name})", err)
+                self.assertNotIn("started again", err)
+                self.assertEqual((self.folder / f"ran.{name}").read_text(), "once\n")
+
     def test_a_folder_of_logs_belongs_to_one_job_at_a_time(self):
         child = self.script("child", 'echo first\n[ "$TRAINING_ROLE" = PSERVER ] && { mkdir -p "$REGATTA_DATA_DIR"; '
                             'touch "$REGATTA_DATA_DIR/kept"; }\ntouch ready.$TRAINING_ROLE; exec sleep 60\n')
