@@ -1,0 +1,47 @@
+// One operator in the tables of this folder, written as text that is checked when the row is compiled:
+//   {"sequence_pool", "X", "Out MaxIndex?", "pooltype:string=AVERAGE|SUM|SQRT pad_value:float=0", InferSequencePool}
+// A slot's name may have ? (may be empty) and * (holds many) behind it. An attribute is name:type=default, or name:type
+// if it must be given; a string may list its choices, the default first, and `:=` begins a list that has no default.
+// Lists are written [1,1], a dtype is an int that stands for its code. Thread-safety: constants.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "program/op_schema.h"
+
+namespace regatta::program {
+
+// Text that a row may have; anything else does not compile.
+struct RowText {
+  std::string_view text;
+
+  constexpr RowText(const char* literal) : text(literal) {  // NOLINT(google-explicit-constructor): rows are read so
+    char before = ' ';
+    for (const char c : text) {
+      if (c == ' ' && before == ' ') throw "two spaces, or one at the beginning";
+      before = c;
+    }
+    if (!text.empty() && before == ' ') throw "a space at the end";
+  }
+};
+
+struct OpRow {
+  std::string_view type;
+  RowText inputs;
+  RowText outputs;
+  RowText attributes;
+  InferFunction infer;
+};
+
+// The families; schema_table.cc puts them together.
+std::span<const OpRow> ActivationRows();
+std::span<const OpRow> ElementwiseRows();
+std::span<const OpRow> FillRows();
+std::span<const OpRow> GradientRows();
+std::span<const OpRow> LossRows();
+std::span<const OpRow> MatrixRows();
+std::span<const OpRow> OptimizerRows();
+std::span<const OpRow> ReduceRows();
+
+}  // namespace regatta::program
