@@ -48,8 +48,8 @@ struct GradientClip {
 struct ParameterTraits {
   bool trainable = true;
   double learning_rate = 1;  // a factor of the optimizer's
-  std::optional<Regularizer> regularizer;
-  std::optional<GradientClip> gradient_clip;
+  std::optional<Regularizer> regularizer = std::nullopt;
+  std::optional<GradientClip> gradient_clip = std::nullopt;
   bool is_distributed = false;  // the rows of a table on the servers, born when they are first asked for
   friend bool operator==(const ParameterTraits&, const ParameterTraits&) = default;
 };
@@ -63,7 +63,7 @@ struct Variable {
   bool persistable = false;    // lives as long as the scope, and is saved
   bool stop_gradient = false;  // no gradient goes through it
   bool is_data = false;        // fed
-  std::optional<ParameterTraits> parameter;
+  std::optional<ParameterTraits> parameter = std::nullopt;
   friend bool operator==(const Variable&, const Variable&) = default;
 };
 
