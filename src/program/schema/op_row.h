@@ -36,12 +36,19 @@ struct OpRow {
 
 // The families; schema_table.cc puts them together.
 std::span<const OpRow> ActivationRows();
+std::span<const OpRow> ControlRows();
+std::span<const OpRow> DistributedRows();
 std::span<const OpRow> ElementwiseRows();
 std::span<const OpRow> FillRows();
 std::span<const OpRow> GradientRows();
+std::span<const OpRow> IoRows();
 std::span<const OpRow> LossRows();
 std::span<const OpRow> MatrixRows();
+std::span<const OpRow> MetricRows();
+std::span<const OpRow> NnRows();
 std::span<const OpRow> OptimizerRows();
 std::span<const OpRow> ReduceRows();
+std::span<const OpRow> SequenceRows();
+std::span<const OpRow> TensorRows();
 
 }  // namespace regatta::program

@@ -1,0 +1,519 @@
+// Operators that rearrange, pick and convert elements.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "program/schema/infer.h"
+#include "program/schema/op_row.h"
+
+namespace regatta::program {
+
+namespace {
+
+// Equal but for the axis, along which they are added up.
+absl::Status InferConcat(InferContext& context) {
+  Shape out;
+  int lod_level = 0;
+  for (size_t i = 0; i < context.Count("X"); ++i) {
+    const Variable& x = context.In("X", i);
+    lod_level = std::max(lod_level, x.lod_level);
+    if (x.shape.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const size_t axis, AxisIn(context, "X", context.attributes().Int("axis"), x.shape.size()));
+    if (out.empty()) {
+      out = x.shape;
+      continue;
+    }
+    bool fits = out.size() == x.shape.size();
+    for (size_t j = 0; fits && j < out.size(); ++j) {
+      if (j == axis) {
+        out[j] = out[j] < 0 || x.shape[j] < 0 ? kUnknownExtent : out[j] + x.shape[j];
+      } else {
+        fits = MayEqual(out[j], x.shape[j]);
+        out[j] = std::max(out[j], x.shape[j]);
+      }
+    }
+    if (fits) continue;
+    return absl::InvalidArgumentError(absl::StrCat("X[0] is ", ShapeText(context.ShapeOf("X")), " and X[", i, "] is ",
+                                                   ShapeText(x.shape), "; want equal extents but for axis ", axis));
+  }
+  if (context.Has("AxisTensor")) out.assign(out.size(), kUnknownExtent);
+  context.Set("Out", out, context.In("X").dtype, lod_level);
+  return absl::OkStatus();
+}
+
+// `num` equal parts, or those of `sections`, one of which may be -1: the rest.
+absl::Status InferSplit(InferContext& context) {
+  Shape part = context.ShapeOf("X");
+  if (part.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const size_t axis, AxisIn(context, "X", context.attributes().Int("axis"), part.size()));
+  const int64_t whole = part[axis];
+  std::vector<int64_t> sections = context.attributes().Ints("sections");
+  const int64_t parts = context.attributes().Int("num");
+  if (sections.empty()) {
+    if (parts < 1 || (whole > 0 && whole % parts != 0)) {
+      return context.Refuse({"X"}, absl::StrCat("its axis ", axis, " cannot be split into ", parts,
+                                                " equal parts; give the sizes of the parts instead"));
+    }
+    sections.assign(context.OutputCount("Out"), whole > 0 ? whole / parts : kUnknownExtent);
+  }
+  if (sections.size() != context.OutputCount("Out")) {
+    return absl::InvalidArgumentError(absl::StrCat("there are ", sections.size(), " parts and ",
+                                                   context.OutputCount("Out"), " outputs; want as many"));
+  }
+  if (const auto rest = std::ranges::find(sections, -1); rest != sections.end() && whole > 0)
+    *rest = whole - (std::accumulate(sections.begin(), sections.end(), int64_t{0}) + 1);
+  for (size_t i = 0; i < sections.size(); ++i) {
+    part[axis] = sections[i];
+    context.SetAt("Out", i, part, context.In("X").dtype, context.In("X").lod_level);
+  }
+  return absl::OkStatus();
+}
+
+// The extents that `shape` asks for: 0 = as X has it, one -1 = what is left.
+absl::StatusOr<Shape> Reshaped(const InferContext& context, const Shape& x, const std::vector<int64_t>& shape) {
+  Shape out = shape;
+  size_t unknown = out.size();
+  std::set<size_t> copied;  // extents of X that stand in the result as they are
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == 0 && i >= x.size())
+      return context.Refuse(
+          {"X"}, absl::StrCat("shape is ", ShapeText(shape), ", whose 0 stands for an extent that X has not"));
+    if (out[i] < -1)
+      return context.Refuse({"X"}, absl::StrCat("shape is ", ShapeText(shape), "; want extents from -1 on"));
+    if (out[i] == -1 && unknown < out.size())
+      return context.Refuse({"X"}, absl::StrCat("shape is ", ShapeText(shape), "; want one -1 at most"));
+    if (out[i] == -1) unknown = i;
+    if (out[i] == 0) {
+      out[i] = x[i];
+      if (x[i] < 0) copied.insert(i);
+    }
+  }
+  int64_t have = 1, want = 1;  // without the extents that are copied
+  for (size_t i = 0; i < x.size(); ++i)
+    if (!copied.contains(i)) have = have < 0 || x[i] < 0 ? kUnknownExtent : have * x[i];
+  for (size_t i = 0; i < out.size(); ++i)
+    if (i != unknown && !copied.contains(i)) want *= out[i];
+  const bool fits = have < 0 || (unknown < out.size() ? want > 0 && have % want == 0 : have == want);
+  if (!fits) {
+    return context.Refuse(
+        {"X"}, absl::StrCat(have, " elements do not make a ", ShapeText(shape), "; want as many elements as X has"));
+  }
+  if (unknown < out.size() && have >= 0) out[unknown] = have / want;
+  return out;
+}
+
+absl::Status InferReshape(InferContext& context) {
+  const Variable& x = context.In("X");
+  const std::vector<int64_t>& shape = context.attributes().Ints("shape");
+  if (shape.empty() && !context.Has("Shape") && !context.Has("ShapeTensor"))
+    return context.Refuse({"X"}, "shape is empty; give the extents that the result has");
+  Shape out = shape;
+  if (context.Has("ShapeTensor")) {
+    out.resize(context.Count("ShapeTensor"), kUnknownExtent);
+  } else if (!x.shape.empty() && !shape.empty()) {
+    ASSIGN_OR_RETURN(out, Reshaped(context, x.shape, shape));
+  }
+  context.Set("Out", out, x.dtype, x.lod_level);
+  return absl::OkStatus();
+}
+
+absl::Status InferSqueeze(InferContext& context) {
+  const Variable& x = context.In("X");
+  std::vector<bool> left_out(x.shape.size(), false);
+  for (const int64_t given : context.attributes().Ints("axes")) {
+    ASSIGN_OR_RETURN(const size_t axis, AxisIn(context, "X", given, x.shape.size()));
+    if (!MayEqual(x.shape[axis], 1))
+      return context.Refuse({"X"}, absl::StrCat("its axis ", axis, " is not 1, so it cannot be left out"));
+    left_out[axis] = true;
+  }
+  Shape out;
+  const bool all = context.attributes().Ints("axes").empty();
+  for (size_t i = 0; i < x.shape.size(); ++i)
+    if (all ? x.shape[i] != 1 : !left_out[i]) out.push_back(x.shape[i]);
+  if (out.empty() && !x.shape.empty()) out = {1};
+  context.Set("Out", out, x.dtype, x.lod_level);
+  return absl::OkStatus();
+}
+
+absl::Status InferUnsqueeze(InferContext& context) {
+  const Variable& x = context.In("X");
+  Shape out = x.shape;
+  for (const int64_t given : context.attributes().Ints("axes")) {
+    const auto rank = static_cast<int64_t>(out.size());
+    const int64_t axis = given < 0 ? given + rank + 1 : given;
+    if (axis < 0 || axis > rank)
+      return context.Refuse(
+          {"X"}, absl::StrCat("there is no place ", given, " for a new axis; want ", -rank - 1, " to ", rank));
+    out.insert(out.begin() + axis, 1);
+  }
+  if (context.Has("AxesTensor") || context.Has("AxesTensorList")) out.clear();
+  context.Set("Out", out, x.dtype, x.lod_level);
+  return absl::OkStatus();
+}
+
+absl::Status InferTranspose(InferContext& context) {
+  const Variable& x = context.In("X");
+  const std::vector<int64_t>& axes = context.attributes().Ints("axis");
+  std::vector<int64_t> sorted = axes;
+  std::ranges::sort(sorted);
+  bool each_once = x.shape.empty() || sorted.size() == x.shape.size();
+  for (size_t i = 0; i < sorted.size(); ++i) each_once = each_once && sorted[i] == static_cast<int64_t>(i);
+  if (!each_once)
+    return context.Refuse({"X"}, absl::StrCat("perm is ", ShapeText(axes), "; want each of its axes once"));
+  Shape out;
+  if (!x.shape.empty())
+    for (const int64_t axis : axes) out.push_back(x.shape[axis]);
+  context.Set("Out", out, x.dtype, axes.empty() || axes[0] == 0 ? x.lod_level : 0);
+  return absl::OkStatus();
+}
+
+absl::Status InferFlatten(InferContext& context) {
+  const Variable& x = context.In("X");
+  if (x.shape.empty()) return absl::OkStatus();
+  const int64_t axis = context.attributes().Int("axis");
+  if (axis < 0 || axis > static_cast<int64_t>(x.shape.size()))
+    return context.Refuse({"X"}, absl::StrCat("axis is ", axis, "; want 0 to ", x.shape.size()));
+  const auto [rows, columns] = AsMatrix(x.shape, axis);
+  context.Set("Out", {rows, columns}, x.dtype, axis > 0 ? x.lod_level : 0);
+  return absl::OkStatus();
+}
+
+absl::Status InferStack(InferContext& context) {
+  Shape out = context.ShapeOf("X");
+  for (size_t i = 0; i < context.Count("X"); ++i) {
+    const Shape& x = context.ShapeOf("X", i);
+    if (x.empty() || std::equal(out.begin(), out.end(), x.begin(), x.end(), MayEqual)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("X[0] is ", ShapeText(out), " and X[", i, "] is ", ShapeText(x), "; want one shape for all"));
+  }
+  ASSIGN_OR_RETURN(const size_t axis, AxisIn(context, "X", context.attributes().Int("axis"), out.size() + 1));
+  out.insert(out.begin() + static_cast<std::ptrdiff_t>(axis), static_cast<int64_t>(context.Count("X")));
+  context.Set("Y", out, context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferParts(InferContext& context, std::string_view output) {
+  Shape out = context.ShapeOf("X");
+  if (out.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const size_t axis, AxisIn(context, "X", context.attributes().Int("axis"), out.size()));
+  if (!MayEqual(out[axis], static_cast<int64_t>(context.OutputCount(output))))
+    return context.Refuse(
+        {"X"}, absl::StrCat("there are ", context.OutputCount(output), " outputs; want one for each of axis ", axis));
+  out.erase(out.begin() + static_cast<std::ptrdiff_t>(axis));
+  if (out.empty()) out = {1};
+  for (size_t i = 0; i < context.OutputCount(output); ++i) context.SetAt(output, i, out, context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferUnstack(InferContext& context) { return InferParts(context, "Y"); }
+absl::Status InferUnbind(InferContext& context) { return InferParts(context, "Out"); }
+
+// How many elements a slice of [0, extent) has.
+int64_t SliceCount(int64_t extent, int64_t start, int64_t end, int64_t stride) {
+  if (extent < 0) return kUnknownExtent;
+  const auto inside = [&](int64_t at, int64_t low, int64_t high) {
+    return std::clamp(at < 0 ? at + extent : at, low, high);
+  };
+  if (stride > 0) {
+    const int64_t from = inside(start, 0, extent), to = inside(end, 0, extent);
+    return to > from ? (to - from + stride - 1) / stride : 0;
+  }
+  const int64_t from = inside(start, -1, extent - 1), to = end < -extent ? -1 : inside(end, -1, extent - 1);
+  return from > to ? (from - to - stride - 1) / -stride : 0;
+}
+
+absl::Status InferSlice(InferContext& context) {
+  const Variable& input = context.In("Input");
+  const Attributes& attributes = context.attributes();
+  const std::vector<int64_t>&axes = attributes.Ints("axes"), &starts = attributes.Ints("starts"),
+        &ends = attributes.Ints("ends"), &strides = attributes.Ints("strides");
+  Shape out = input.shape;
+  if (out.empty()) return absl::OkStatus();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    ASSIGN_OR_RETURN(const size_t axis, AxisIn(context, "Input", axes[i], out.size()));
+    const int64_t stride = i < strides.size() ? strides[i] : 1;
+    if (i >= starts.size() || i >= ends.size()) {
+      out[axis] = kUnknownExtent;  // tensors give them
+      continue;
+    }
+    if (stride == 0) return context.Refuse({"Input"}, "a stride is 0; want any other number");
+    out[axis] = SliceCount(out[axis], starts[i], ends[i], stride);
+    if (out[axis] == 0)
+      return context.Refuse({"Input"}, absl::StrCat("nothing is left of axis ", axis, " from ", starts[i], " to ",
+                                                    ends[i], "; want a start before the end"));
+  }
+  std::set<size_t> gone;
+  for (const int64_t given : attributes.Ints("decrease_axis")) {
+    ASSIGN_OR_RETURN(const size_t axis, AxisIn(context, "Input", given, out.size()));
+    gone.insert(axis);
+  }
+  for (auto axis = gone.rbegin(); axis != gone.rend(); ++axis)
+    out.erase(out.begin() + static_cast<std::ptrdiff_t>(*axis));
+  if (out.empty()) out = {1};
+  const bool rows_stay = !gone.contains(0) && std::ranges::find(axes, 0) == axes.end();
+  context.Set("Out", out, input.dtype, rows_stay ? input.lod_level : 0);
+  return absl::OkStatus();
+}
+
+absl::Status InferExpand(InferContext& context) {
+  Shape out = context.ShapeOf("X");
+  const std::vector<int64_t>& times = context.attributes().Ints("expand_times");
+  const bool by_tensor = context.Has("ExpandTimes") || context.Has("expand_times_tensor");
+  if (!by_tensor && !out.empty() && times.size() != out.size())
+    return context.Refuse({"X"}, absl::StrCat("expand_times is ", ShapeText(times), "; want a number for each extent"));
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] < 0) continue;
+    out[i] = i < times.size() && times[i] > 0 && !by_tensor ? out[i] * times[i] : kUnknownExtent;
+  }
+  context.Set("Out", out, context.In("X").dtype, context.In("X").lod_level);
+  return absl::OkStatus();
+}
+
+absl::Status InferExpandAs(InferContext& context) {
+  context.Set("Out", Shape(context.ShapeOf("target_tensor")), context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+// The rows of X that Index names.
+absl::Status InferGather(InferContext& context) {
+  RETURN_IF_ERROR(WantIntegers(context, "Index"));
+  Shape out = context.ShapeOf("X");
+  const Shape& index = context.ShapeOf("Index");
+  if (out.empty() || index.empty()) return absl::OkStatus();
+  if (index.size() > 2 || (index.size() == 2 && !MayEqual(index[1], 1)))
+    return context.Refuse({"Index"}, "want [n] or [n, 1]");
+  out[0] = index[0];
+  context.Set("Out", out, context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferGatherNd(InferContext& context) {
+  RETURN_IF_ERROR(WantIntegers(context, "Index"));
+  const Shape &x = context.ShapeOf("X"), &index = context.ShapeOf("Index");
+  if (x.empty() || index.empty()) return absl::OkStatus();
+  const int64_t depth = index.back();
+  if (depth < 0 || depth > static_cast<int64_t>(x.size()))
+    return context.Refuse({"X", "Index"},
+                          "the last extent of Index says how many axes of X it names; want one of them at most");
+  Shape out(index.begin(), index.end() - 1);
+  out.insert(out.end(), x.begin() + depth, x.end());
+  if (out.empty()) out = {1};
+  context.Set("Out", out, context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferOneHotOf(InferContext& context, Shape out) {
+  RETURN_IF_ERROR(WantIntegers(context, "X"));
+  ASSIGN_OR_RETURN(const DataType dtype, TypeIn(context, "dtype"));
+  out.push_back(context.Has("depth_tensor") ? kUnknownExtent : context.attributes().Int("depth"));
+  context.Set("Out", out, dtype, context.In("X").lod_level);
+  return absl::OkStatus();
+}
+
+absl::Status InferOneHot(InferContext& context) {
+  Shape out = context.ShapeOf("X");
+  if (!out.empty() && !MayEqual(out.back(), 1))
+    return context.Refuse({"X"}, "the last extent must be 1 (layers.reshape); fluid.one_hot takes ids without it");
+  if (!out.empty()) out.pop_back();
+  return InferOneHotOf(context, out);
+}
+
+absl::Status InferOneHotV2(InferContext& context) { return InferOneHotOf(context, context.ShapeOf("X")); }
+
+absl::Status InferShapeOf(InferContext& context) {
+  const Shape& input = context.ShapeOf("Input");
+  context.Set("Out", {input.empty() ? kUnknownExtent : static_cast<int64_t>(input.size())}, DataType::kInt32);
+  return absl::OkStatus();
+}
+
+absl::Status InferSize(InferContext& context) {
+  context.Set("Out", {1}, DataType::kInt64);
+  return absl::OkStatus();
+}
+
+absl::Status InferCast(InferContext& context) {
+  ASSIGN_OR_RETURN(const DataType dtype, TypeIn(context, "out_dtype"));
+  context.SetLike("Out", "X");
+  context.Set("Out", Shape(context.ShapeOf("X")), dtype, context.In("X").lod_level);
+  return absl::OkStatus();
+}
+
+absl::Status InferWhere(InferContext& context) {
+  context.SetLike("Out", "X");
+  return absl::OkStatus();
+}
+
+absl::Status InferWhereIndex(InferContext& context) {
+  const Shape& condition = context.ShapeOf("Condition");
+  context.Set("Out", {kUnknownExtent, static_cast<int64_t>(std::max<size_t>(condition.size(), 1))}, DataType::kInt64);
+  return absl::OkStatus();
+}
+
+// paddings: before and after each extent.
+absl::Status InferPad(InferContext& context) {
+  Shape out = context.ShapeOf("X");
+  const std::vector<int64_t>& paddings = context.attributes().Ints("paddings");
+  if (!out.empty() && paddings.size() != 2 * out.size())
+    return context.Refuse({"X"},
+                          absl::StrCat("paddings is ", ShapeText(paddings), "; want two numbers for each extent"));
+  for (size_t i = 0; i < out.size(); ++i)
+    if (out[i] >= 0) out[i] += paddings[2 * i] + paddings[2 * i + 1];
+  context.Set("Out", out, context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+// paddings: top, bottom, left, right.
+absl::Status InferPad2d(InferContext& context) {
+  RETURN_IF_ERROR(context.WantRank("X", 4));
+  Shape out = context.ShapeOf("X");
+  const std::vector<int64_t>& paddings = context.attributes().Ints("paddings");
+  if (paddings.size() != 4 && !context.Has("Paddings"))
+    return context.Refuse({"X"}, "want four paddings: top, bottom, left, right");
+  if (out.empty()) return absl::OkStatus();
+  const size_t height = context.attributes().String("data_format") == "NCHW" ? 2 : 1;
+  for (size_t i = 0; i < 2; ++i) {
+    int64_t& extent = out[height + i];
+    if (context.Has("Paddings")) extent = kUnknownExtent;
+    if (extent >= 0) extent += paddings[2 * i] + paddings[2 * i + 1];
+  }
+  context.Set("Out", out, context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferMultiplex(InferContext& context) {
+  RETURN_IF_ERROR(WantIntegers(context, "Ids"));
+  return OutLikeX(context);
+}
+
+absl::Status InferHash(InferContext& context) {
+  RETURN_IF_ERROR(WantIntegers(context, "X"));
+  Shape out = context.ShapeOf("X");
+  if (out.empty()) return absl::OkStatus();
+  out.back() = context.attributes().Int("num_hash");
+  out.push_back(1);
+  context.Set("Out", out, DataType::kInt64, context.In("X").lod_level);
+  return absl::OkStatus();
+}
+
+absl::Status InferUnique(InferContext& context) {
+  const Variable& x = context.In("X");
+  context.Set("Out", {kUnknownExtent}, x.dtype);
+  ASSIGN_OR_RETURN(const DataType dtype, TypeIn(context, "dtype"));
+  context.Set("Index", Shape(x.shape), dtype);
+  context.Set("Count", {kUnknownExtent}, dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferDiag(InferContext& context) {
+  const Shape& diagonal = context.ShapeOf("Diagonal");
+  if (!diagonal.empty()) context.Set("Out", {diagonal[0], diagonal[0]}, context.In("Diagonal").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferIndexSelect(InferContext& context) {
+  Shape out = context.ShapeOf("X");
+  const Shape& index = context.ShapeOf("Index");
+  if (out.empty() || index.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const size_t axis, AxisIn(context, "X", context.attributes().Int("dim"), out.size()));
+  out[axis] = index[0];
+  context.Set("Out", out, context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferIndexSample(InferContext& context) {
+  context.Set("Out", Shape(context.ShapeOf("Index")), context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferSamplingId(InferContext& context) {
+  const Shape& x = context.ShapeOf("X");
+  if (!x.empty()) context.Set("Out", {x[0]}, context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferNorm(InferContext& context) {
+  context.SetLike("Out", "X");
+  Shape norm = context.ShapeOf("X");
+  if (norm.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const size_t axis, AxisIn(context, "X", context.attributes().Int("axis"), norm.size()));
+  norm[axis] = 1;
+  context.Set("Norm", norm, context.In("X").dtype);
+  return absl::OkStatus();
+}
+
+absl::Status InferRowsAsTensor(InferContext& context) {
+  context.SetLike("Out", "X");
+  context.SetKind("Out", VariableKind::kLodTensor);
+  return absl::OkStatus();
+}
+
+absl::Status InferShuffle(InferContext& context) {
+  context.SetLike("Out", "X");
+  context.Set("ShuffleIdx", {kUnknownExtent}, DataType::kInt64);
+  context.Set("SeedOut", {1}, DataType::kInt64);
+  return absl::OkStatus();
+}
+
+constexpr char kSlice[] = "axes:ints starts:ints=[] ends:ints=[] infer_flags:ints=[] decrease_axis:ints=[]";
+constexpr char kStridedSlice[] =
+    "axes:ints starts:ints=[] ends:ints=[] strides:ints=[] infer_flags:ints=[] decrease_axis:ints=[]";
+
+constexpr OpRow kTensorRows[] = {
+    {"concat", "X* AxisTensor?", "Out", "axis:int=0", InferConcat},
+    {"split", "X AxisTensor? SectionsTensorList*?", "Out*", "sections:ints=[] num:int=0 axis:int=0", InferSplit},
+    {"reshape", "X Shape? ShapeTensor*?", "Out", "shape:ints=[]", InferReshape},
+    {"reshape2", "X Shape? ShapeTensor*?", "Out XShape?", "shape:ints=[]", InferReshape},
+    {"squeeze", "X", "Out", "axes:ints=[]", InferSqueeze},
+    {"squeeze2", "X", "Out XShape?", "axes:ints=[]", InferSqueeze},
+    {"unsqueeze", "X AxesTensor? AxesTensorList*?", "Out", "axes:ints=[]", InferUnsqueeze},
+    {"unsqueeze2", "X AxesTensor? AxesTensorList*?", "Out XShape?", "axes:ints=[]", InferUnsqueeze},
+    {"transpose", "X", "Out", "axis:ints data_format:string=AnyLayout", InferTranspose},
+    {"transpose2", "X", "Out XShape?", "axis:ints data_format:string=AnyLayout", InferTranspose},
+    {"flatten", "X", "Out", "axis:int=1", InferFlatten},
+    {"flatten2", "X", "Out XShape?", "axis:int=1", InferFlatten},
+    {"stack", "X*", "Y", "axis:int=0", InferStack},
+    {"unstack", "X", "Y*", "axis:int=0 num:int=0", InferUnstack},
+    {"unbind", "X", "Out*", "axis:int=0", InferUnbind},
+    {"slice", "Input StartsTensor? EndsTensor? StartsTensorList*? EndsTensorList*?", "Out", kSlice, InferSlice},
+    {"strided_slice",
+     "Input StartsTensor? EndsTensor? StridesTensor? StartsTensorList*? EndsTensorList*? StridesTensorList*?", "Out",
+     kStridedSlice, InferSlice},
+    {"expand", "X ExpandTimes? expand_times_tensor*?", "Out", "expand_times:ints=[]", InferExpand},
+    {"expand_as", "X target_tensor", "Out", "", InferExpandAs},
+    {"gather", "X Index", "Out", "overwrite:bool=true", InferGather},
+    {"gather_nd", "X Index", "Out", "", InferGatherNd},
+    {"scatter", "X Ids Updates", "Out", "overwrite:bool=true", OutLikeX},
+    {"scatter_nd_add", "X Index Updates", "Out", "", OutLikeX},
+    {"index_select", "X Index", "Out", "dim:int=0", InferIndexSelect},
+    {"index_sample", "X Index", "Out", "", InferIndexSample},
+    {"one_hot", "X depth_tensor?", "Out", "depth:int=-1 dtype:int=5 allow_out_of_range:bool=false", InferOneHot},
+    {"one_hot_v2", "X depth_tensor?", "Out", "depth:int=-1 dtype:int=5 allow_out_of_range:bool=false", InferOneHotV2},
+    {"shape", "Input", "Out", "", InferShapeOf},
+    {"size", "Input", "Out", "", InferSize},
+    {"cast", "X", "Out", "out_dtype:int in_dtype:int=-1", InferCast},
+    {"assign", "X", "Out", "", OutLikeX},
+    {"where", "Condition X Y", "Out", "", InferWhere},
+    {"where_index", "Condition", "Out", "", InferWhereIndex},
+    {"pad", "X", "Out", "paddings:ints pad_value:float=0", InferPad},
+    {"pad2d", "X Paddings?", "Out",
+     "paddings:ints=[] pad_value:float=0 mode:string=constant|reflect|edge data_format:string=NCHW|NHWC", InferPad2d},
+    {"pad_constant_like", "X Y", "Out", "pad_value:float=0", OutLikeX},
+    {"reverse", "X", "Out", "axis:ints", OutLikeX},
+    {"multiplex", "Ids X*", "Out", "", InferMultiplex},
+    {"norm", "X", "Out Norm?", "axis:int epsilon:float=1e-10", InferNorm},
+    {"hash", "X", "Out", "num_hash:int=1 mod_by:int=100000", InferHash},
+    {"shard_index", "X", "Out", "index_num:int nshards:int shard_id:int ignore_value:int=-1", OutLikeX},
+    {"unique", "X", "Out Index", "dtype:int=3", InferUnique},
+    {"unique_with_counts", "X", "Out Index Count", "dtype:int=3", InferUnique},
+    {"diag", "Diagonal", "Out", "", InferDiag},
+    {"sampling_id", "X", "Out", "min:float=0 max:float=1 seed:int=0", InferSamplingId},
+    {"shuffle_batch", "X Seed?", "Out ShuffleIdx? SeedOut?", "startup_seed:int=0", InferShuffle},
+    {"merge_selected_rows", "X", "Out", "", OutLikeX},
+    {"get_tensor_from_selected_rows", "X", "Out", "", InferRowsAsTensor},
+};
+
+}  // namespace
+
+std::span<const OpRow> TensorRows() { return kTensorRows; }
+
+}  // namespace regatta::program
