@@ -113,9 +113,9 @@ struct SchemaTable {
 
 SchemaTable ReadTables() {
   SchemaTable table;
-  for (const auto rows : {ElementwiseRows(), ActivationRows(), MatrixRows(), ReduceRows(), TensorRows(), FillRows(),
-                          NnRows(), SequenceRows(), LossRows(), MetricRows(), GradientRows(), OptimizerRows(),
-                          ControlRows(), IoRows(), DistributedRows()})
+  for (const auto rows : {ElementwiseRows(), ActivationRows(), MatrixRows(), ReduceRows(), TensorRows(), ReshapeRows(),
+                          FillRows(), NnRows(), SequenceRows(), LossRows(), MetricRows(), GradientRows(),
+                          OptimizerRows(), ControlRows(), IoRows(), DistributedRows()})
     for (const OpRow& row : rows) table.schemas.push_back(ReadRow(row));
   for (const OpSchema& schema : table.schemas)
     CHECK(table.by_type.emplace(schema.type, &schema).second) << "schema table: two rows for " << schema.type;
