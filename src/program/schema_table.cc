@@ -139,9 +139,9 @@ absl::StatusOr<const OpSchema*> SchemaOf(std::string_view type) {
   std::vector<std::string> known;
   for (const OpSchema& schema : AllSchemas()) known.emplace_back(schema.type);
   const std::string nearest = base::NearestName(type, known);
-  return absl::NotFoundError(
-      absl::StrCat("there is no operator '", base::Printable(type), "'",
-                   nearest.empty() ? " in this version" : absl::StrCat("; did you mean '", nearest, "'?")));
+  return absl::NotFoundError(absl::StrCat(
+      "there is no operator '", base::Printable(type), "'",
+      nearest.empty() ? " in this version (docs/operators.md)" : absl::StrCat("; did you mean '", nearest, "'?")));
 }
 
 std::span<const OpSchema> AllSchemas() { return Tables().schemas; }
