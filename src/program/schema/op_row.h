@@ -2,7 +2,7 @@
 //   {"sequence_pool", "X", "Out MaxIndex?", "pooltype:string=AVERAGE|SUM|SQRT pad_value:float=0", InferSequencePool}
 // A slot's name may have ? (may be empty) and * (holds many) behind it. An attribute is name:type=default, or name:type
 // if it must be given; a string may list its choices, the default first. Lists are written [1,1]; a dtype is an
-// int, its code.
+// int, its code. An int has 32 bits, as in Fluid; `long` and `longs` have 64.
 // Thread-safety: constants.
 #pragma once
 
