@@ -1,0 +1,39 @@
+// The kernels of all operators: the rows of kernels/*.cc, one file for each file of src/program/schema/, put together.
+// Thread-safety: constant after the first call, which is safe from any thread.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "exec/kernel.h"
+
+namespace regatta::exec {
+
+// What a kernel's inputs may be besides dense tensors.
+enum class Accepts : uint8_t { kTensors, kRows };
+
+struct KernelRow {
+  std::string_view type;
+  Kernel kernel;
+  Accepts accepts = Accepts::kTensors;
+};
+
+// nullptr if the operator has none.
+const KernelRow* FindKernel(std::string_view type);
+
+// The families; kernel_table.cc puts them together.
+std::span<const KernelRow> ActivationKernels();
+std::span<const KernelRow> ControlKernels();
+std::span<const KernelRow> ElementwiseKernels();
+std::span<const KernelRow> FillKernels();
+std::span<const KernelRow> GradientKernels();
+std::span<const KernelRow> LossKernels();
+std::span<const KernelRow> MatrixKernels();
+std::span<const KernelRow> MetricKernels();
+std::span<const KernelRow> NnKernels();
+std::span<const KernelRow> OptimizerKernels();
+std::span<const KernelRow> ReduceKernels();
+std::span<const KernelRow> SequenceKernels();
+std::span<const KernelRow> TensorKernels();
+
+}  // namespace regatta::exec
