@@ -108,7 +108,8 @@ TEST_F(AppendTest, IdsMustBeIntegers) {
 }
 
 TEST_F(AppendTest, TextOfTheUserCannotForgeALine) {
-  EXPECT_EQ(Append("mul\nok", {}), "layers.fc (train.py:31): there is no operator 'mul\\nok' in this version");
+  EXPECT_EQ(Append("mul\nok", {}),
+            "layers.fc (train.py:31): there is no operator 'mul\\nok' in this version (docs/operators.md)");
 }
 
 TEST_F(AppendTest, NamesAreLookedUpInTheBlocksAround) {

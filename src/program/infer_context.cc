@@ -25,6 +25,12 @@ void InferContext::SetLike(std::string_view output, std::string_view input) {
   Set(output, Shape(in.shape), in.dtype, in.lod_level);
 }
 
+void InferContext::SetRowsOf(std::string_view output, std::string_view input, int lod_level) {
+  Shape rows = ShapeOf(input);
+  if (!rows.empty()) rows[0] = kUnknownExtent;
+  Set(output, rows, In(input).dtype, lod_level);
+}
+
 void InferContext::SetKind(std::string_view slot, VariableKind kind) {
   if (Variable* out = Out(slot, 0)) out->kind = kind;
 }

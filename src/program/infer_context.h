@@ -38,6 +38,8 @@ class InferContext {
   void SetAt(std::string_view slot, size_t i, const Shape& shape, DataType dtype, int lod_level = 0);
   // The output is as the input: kind, shape, dtype, lod_level.
   void SetLike(std::string_view output, std::string_view input);
+  // As the input, but that the number of rows is known only when the program runs.
+  void SetRowsOf(std::string_view output, std::string_view input, int lod_level);
   void SetKind(std::string_view slot, VariableKind kind);
 
   // INVALID_ARGUMENT: "X is [-1, 13]: <why>", of all the slots that are given.

@@ -29,7 +29,7 @@ using Arguments = std::vector<Argument>;
 // fluid.ParamAttr. A layer without an initializer of its own here takes its default.
 struct ParameterAttributes {
   bool wanted = true;     // false: the layer has none (bias_attr=False)
-  std::string name = "";  // empty = made by the layer
+  std::string name = {};  // empty = made by the layer
   std::optional<Initializer> initializer = std::nullopt;
   ParameterTraits traits = {};
 };

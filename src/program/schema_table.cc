@@ -113,9 +113,9 @@ struct SchemaTable {
 
 SchemaTable ReadTables() {
   SchemaTable table;
-  for (const auto rows : {ElementwiseRows(), ActivationRows(), MatrixRows(), ReduceRows(), TensorRows(), FillRows(),
-                          NnRows(), SequenceRows(), LossRows(), MetricRows(), GradientRows(), OptimizerRows(),
-                          ControlRows(), IoRows(), DistributedRows()})
+  for (const auto rows : {ElementwiseRows(), ActivationRows(), MatrixRows(), ReduceRows(), TensorRows(), ReshapeRows(),
+                          FillRows(), NnRows(), SequenceRows(), LossRows(), MetricRows(), GradientRows(),
+                          OptimizerRows(), ControlRows(), IoRows(), DistributedRows()})
     for (const OpRow& row : rows) table.schemas.push_back(ReadRow(row));
   for (const OpSchema& schema : table.schemas)
     CHECK(table.by_type.emplace(schema.type, &schema).second) << "schema table: two rows for " << schema.type;
@@ -139,9 +139,9 @@ absl::StatusOr<const OpSchema*> SchemaOf(std::string_view type) {
   std::vector<std::string> known;
   for (const OpSchema& schema : AllSchemas()) known.emplace_back(schema.type);
   const std::string nearest = base::NearestName(type, known);
-  return absl::NotFoundError(
-      absl::StrCat("there is no operator '", base::Printable(type), "'",
-                   nearest.empty() ? " in this version" : absl::StrCat("; did you mean '", nearest, "'?")));
+  return absl::NotFoundError(absl::StrCat(
+      "there is no operator '", base::Printable(type), "'",
+      nearest.empty() ? " in this version (docs/operators.md)" : absl::StrCat("; did you mean '", nearest, "'?")));
 }
 
 std::span<const OpSchema> AllSchemas() { return Tables().schemas; }

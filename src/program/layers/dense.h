@@ -26,8 +26,8 @@ struct FcOptions {
   int64_t num_flatten_dims = 1;                     // extents before it are rows; -1: all but the last
   std::vector<ParameterAttributes> weights = {{}};  // one, or one for each input
   ParameterAttributes bias = {};
-  std::string activation = "";
-  std::string name = "";
+  std::string activation = {};
+  std::string name = {};
 };
 
 // activation(Σ inputs[i] · weights[i] + bias)

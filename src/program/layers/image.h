@@ -23,8 +23,8 @@ struct Conv2dOptions {
   std::string data_format = "NCHW";
   ParameterAttributes weight = {};  // by default normal with deviation √(2 / (filter · channels))
   ParameterAttributes bias = {};
-  std::string activation = "";
-  std::string name = "";
+  std::string activation = {};
+  std::string name = {};
 };
 
 absl::StatusOr<Variable*> Conv2d(ProgramBuilder& builder, Variable* input, const Conv2dOptions& options);
@@ -39,7 +39,7 @@ struct Pool2dOptions {
   bool exclusive = true;  // an average does not count what is put around
   std::string padding_algorithm = "EXPLICIT";
   std::string data_format = "NCHW";
-  std::string name = "";
+  std::string name = {};
 };
 
 absl::StatusOr<Variable*> Pool2d(ProgramBuilder& builder, Variable* input, const Pool2dOptions& options);

@@ -6,15 +6,13 @@ namespace regatta::program::layers {
 
 namespace {
 
-constexpr char kCounter[] = "@LR_DECAY_COUNTER@";
-
 absl::StatusOr<Variable*> Schedule(ProgramBuilder& builder, const char* kind, Attributes attributes, int64_t begin = 0,
                                    Variable* after = nullptr) {
   for (const char* divisor : {"decay_steps", "warmup_steps", "step_each_epoch", "epochs", "d_model"}) {
     if (attributes.Find(divisor) != nullptr && !(attributes.Float(divisor) > 0))
       return builder.Error(absl::StrCat(divisor, " is ", attributes.Float(divisor), "; want more than 0"));
   }
-  ASSIGN_OR_RETURN(Variable * step, StepCounter(builder, begin));
+  ASSIGN_OR_RETURN(Variable * step, StepCounter(builder, kDecayCounter, begin));
   const RoleScope role(builder, Role::kLrSchedule);
   ASSIGN_OR_RETURN(Variable * rate, builder.CreateVariable("tmp", DataType::kFloat32));
   rate->stop_gradient = true;
@@ -34,16 +32,17 @@ Attributes DecayAttributes(const DecayOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<Variable*> StepCounter(ProgramBuilder& builder, int64_t begin) {
+absl::StatusOr<Variable*> StepCounter(ProgramBuilder& builder, const std::string& name, int64_t begin, int64_t step) {
   Block& block = builder.main().global_block();
-  if (Variable* there = block.FindHere(kCounter)) return there;
-  ASSIGN_OR_RETURN(Variable * counter, builder.CreateState(kCounter, {1}, DataType::kInt64,
-                                                           Initializer::Constant(static_cast<double>(begin - 1))));
+  if (Variable* there = block.FindHere(name)) return there;
+  ASSIGN_OR_RETURN(Variable * counter, builder.CreateState(name, {1}, DataType::kInt64,
+                                                           Initializer::Constant(static_cast<double>(begin - step))));
   Operation increment;  // before all else: a step begins with it
   increment.type = "increment";
   increment.inputs = {{"X", {counter->name}}};
   increment.outputs = {{"Out", {counter->name}}};
-  increment.role = Role::kLrSchedule;
+  increment.attributes.Set("step", static_cast<double>(step));
+  increment.role = name == kDecayCounter ? Role::kLrSchedule : Role::kForward;
   increment.site = builder.site();
   RETURN_IF_ERROR(InsertOperation(block, 0, std::move(increment)).status());
   return counter;

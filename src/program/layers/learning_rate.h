@@ -3,6 +3,7 @@
 // Errors begin with the builder's call site.
 #pragma once
 
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -10,8 +11,13 @@
 
 namespace regatta::program::layers {
 
-// The persistable int64 [1] of steps, "@LR_DECAY_COUNTER@": 0 in the first step, `begin` if this makes it.
-absl::StatusOr<Variable*> StepCounter(ProgramBuilder& builder, int64_t begin = 0);
+inline constexpr char kDecayCounter[] = "@LR_DECAY_COUNTER@";  // of schedules
+inline constexpr char kStepCounter[] = "@STEP_COUNTER@";       // of layers.autoincreased_step_counter
+
+// The persistable int64 [1] of that name, which is `begin` in the first step and grows by `step`. One that the program
+// has goes on as it was made.
+absl::StatusOr<Variable*> StepCounter(ProgramBuilder& builder, const std::string& name = kDecayCounter,
+                                      int64_t begin = 0, int64_t step = 1);
 
 struct DecayOptions {
   double learning_rate = 0;

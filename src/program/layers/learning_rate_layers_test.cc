@@ -66,5 +66,12 @@ TEST_F(LearningRateLayersTest, NoamCountsFromOne) {
   EXPECT_EQ(OperationsText(startup_), "Out=@LR_DECAY_COUNTER@ <- fill_constant(dtype: 3, shape: [1])\n");
 }
 
+TEST_F(LearningRateLayersTest, AProgramMayCountStepsOfItsOwn) {
+  Variable* counter = Must(layers::StepCounter(builder_, layers::kStepCounter, 1, 2));
+  EXPECT_EQ(Must(layers::StepCounter(builder_, layers::kStepCounter)), counter);
+  EXPECT_EQ(OperationsText(main_), "Out=@STEP_COUNTER@ <- increment(X=@STEP_COUNTER@, step: 2)\n");
+  EXPECT_EQ(OperationsText(startup_), "Out=@STEP_COUNTER@ <- fill_constant(dtype: 3, shape: [1], value: -1)\n");
+}
+
 }  // namespace
 }  // namespace regatta::program

@@ -41,7 +41,7 @@ struct NceOptions {
   Variable* sample_weight = nullptr;
   ParameterAttributes weight = {};
   ParameterAttributes bias = {};
-  std::string name = "";
+  std::string name = {};
 };
 
 // Noise-contrastive estimation, divided by the samples of one label.
@@ -54,7 +54,7 @@ struct HsigmoidOptions {
   Variable* path_code = nullptr;
   ParameterAttributes weight = {};
   ParameterAttributes bias = {};
-  std::string name = "";
+  std::string name = {};
 };
 
 // A binary decision at each node from a tree's root to the label.

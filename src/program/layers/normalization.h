@@ -17,10 +17,10 @@ struct BatchNormOptions {
   std::string data_layout = "NCHW";
   ParameterAttributes scale = {};  // by default 1
   ParameterAttributes bias = {};
-  std::string moving_mean_name = "";
-  std::string moving_variance_name = "";
-  std::string activation = "";
-  std::string name = "";
+  std::string moving_mean_name = {};
+  std::string moving_variance_name = {};
+  std::string activation = {};
+  std::string name = {};
 };
 
 absl::StatusOr<Variable*> BatchNorm(ProgramBuilder& builder, Variable* input, const BatchNormOptions& options);
@@ -30,8 +30,8 @@ struct LayerNormOptions {
   double epsilon = 1e-5;
   ParameterAttributes scale = {};  // by default 1; wanted = false leaves it out
   ParameterAttributes bias = {};
-  std::string activation = "";
-  std::string name = "";
+  std::string activation = {};
+  std::string name = {};
 };
 
 absl::StatusOr<Variable*> LayerNorm(ProgramBuilder& builder, Variable* input, const LayerNormOptions& options);
@@ -41,8 +41,8 @@ struct DataNormOptions {
   double batch_size = 1e4;  // what the sums begin with
   double batch_sum = 0;
   double batch_square_sum = 1e4;
-  std::string activation = "";
-  std::string name = "";  // of the parameters: "<name>.batch_size", …; empty = "dn"
+  std::string activation = {};
+  std::string name = {};  // of the parameters: "<name>.batch_size", …; empty = "dn"
 };
 
 // Normalises by sums over all that was seen: three parameters, which the operator itself updates.
@@ -53,7 +53,7 @@ struct DropoutOptions {
   bool is_test = false;
   std::optional<int64_t> seed = std::nullopt;         // nothing = the program's
   std::string implementation = "downgrade_in_infer";  // upscale_in_train
-  std::string name = "";
+  std::string name = {};
 };
 
 absl::StatusOr<Variable*> Dropout(ProgramBuilder& builder, Variable* x, const DropoutOptions& options);

@@ -20,8 +20,8 @@ struct SequenceConvOptions {
   std::optional<int64_t> padding_start = std::nullopt;  // nothing = half a filter before
   ParameterAttributes weight = {};
   ParameterAttributes bias = {};
-  std::string activation = "";
-  std::string name = "";
+  std::string activation = {};
+  std::string name = {};
 };
 
 absl::StatusOr<Variable*> SequenceConv(ProgramBuilder& builder, Variable* input, const SequenceConvOptions& options);
@@ -41,7 +41,7 @@ struct LstmOptions {
   ParameterAttributes bias = {};
   Variable* h_0 = nullptr;
   Variable* c_0 = nullptr;
-  std::string name = "";
+  std::string name = {};
 };
 
 struct Lstm {

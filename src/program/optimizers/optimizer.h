@@ -16,13 +16,13 @@
 namespace regatta::program {
 
 struct OptimizerOptions {
-  std::string type = "";  // a name of optimizer_table.h
+  std::string type = {};  // a name of optimizer_table.h
   // A constant, or the variable that a schedule writes (schedule.h).
   std::variant<double, Variable*> learning_rate = 0.001;
   Attributes arguments = {};  // beta1, momentum, …: the keywords of the row
   std::optional<Regularizer> regularizer = std::nullopt;
   std::optional<GradientClip> gradient_clip = std::nullopt;
-  std::string name = "";  // stands in the accumulators' names
+  std::string name = {};  // stands in the accumulators' names
 };
 
 struct Minimized {

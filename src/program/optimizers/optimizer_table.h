@@ -18,8 +18,8 @@ struct AccumulatorRow {
   std::string_view input;   // slots of the operator
   std::string_view output;  // "" = the operator only reads it
   Extent extent = Extent::kAsParameter;
-  std::string_view start = "";        // the argument that it begins with; "" = 0
-  std::string_view advanced_by = "";  // the argument that it is multiplied with after the step; "" = none
+  std::string_view start = {};        // the argument that it begins with; "" = 0
+  std::string_view advanced_by = {};  // the argument that it is multiplied with after the step; "" = none
 };
 
 // A keyword of the optimizer's constructor.

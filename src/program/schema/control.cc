@@ -33,44 +33,28 @@ absl::Status InferRankTable(InferContext& context) {
 }
 
 absl::Status InferTensorToArray(InferContext& context) {
-  const Variable& x = context.In("X");
-  Shape out = x.shape;
-  if (!out.empty()) out[0] = kUnknownExtent;
   context.SetKind("Out", VariableKind::kLodTensorArray);
-  context.Set("Out", out, x.dtype, std::max(x.lod_level - 1, 0));
+  context.SetRowsOf("Out", "X", std::max(context.In("X").lod_level - 1, 0));
   return absl::OkStatus();
 }
 
 absl::Status InferArrayToTensor(InferContext& context) {
-  const Variable& x = context.In("X");
-  Shape out = x.shape;
-  if (!out.empty()) out[0] = kUnknownExtent;
-  context.Set("Out", out, x.dtype, x.lod_level + 1);
+  context.SetRowsOf("Out", "X", context.In("X").lod_level + 1);
   return absl::OkStatus();
 }
 
 absl::Status InferShrink(InferContext& context) {
-  const Variable& x = context.In("X");
-  Shape out = x.shape;
-  if (!out.empty()) out[0] = kUnknownExtent;
-  context.Set("Out", out, x.dtype, x.lod_level);
+  context.SetRowsOf("Out", "X", context.In("X").lod_level);
   return absl::OkStatus();
 }
 
 absl::Status InferSplitByMask(InferContext& context) {
-  const Variable& x = context.In("X");
-  Shape out = x.shape;
-  if (!out.empty()) out[0] = kUnknownExtent;
-  context.Set("OutTrue", out, x.dtype, x.lod_level);
-  context.Set("OutFalse", out, x.dtype, x.lod_level);
+  for (const char* out : {"OutTrue", "OutFalse"}) context.SetRowsOf(out, "X", context.In("X").lod_level);
   return absl::OkStatus();
 }
 
 absl::Status InferMergeByMask(InferContext& context) {
-  const Variable& in = context.In("InTrue");
-  Shape out = in.shape;
-  if (!out.empty()) out[0] = kUnknownExtent;
-  context.Set("Out", out, in.dtype, in.lod_level);
+  context.SetRowsOf("Out", "InTrue", context.In("InTrue").lod_level);
   return absl::OkStatus();
 }
 

@@ -28,6 +28,17 @@ struct Window {
   bool ceil = false;
 };
 
+// Of a convolution.
+Window WindowOf(const Attributes& attributes, const Shape& filter) {
+  Window window;
+  window.size = {filter[2], filter[3]};
+  window.strides = attributes.Ints("strides");
+  window.dilations = attributes.Ints("dilations");
+  window.paddings = attributes.Ints("paddings");
+  window.algorithm = attributes.String("padding_algorithm");
+  return window;
+}
+
 absl::StatusOr<int64_t> Slid(const Window& window, size_t axis, int64_t extent) {
   if (extent < 0) return kUnknownExtent;
   const int64_t stride = window.strides[axis];
@@ -65,11 +76,7 @@ absl::Status InferConv2d(InferContext& context) {
   const Shape& filter = context.ShapeOf("Filter");
   if (input.shape.empty() || filter.empty()) return absl::OkStatus();
   const Attributes& attributes = context.attributes();
-  const Window window{{filter[2], filter[3]},
-                      attributes.Ints("strides"),
-                      attributes.Ints("dilations"),
-                      attributes.Ints("paddings"),
-                      attributes.String("padding_algorithm")};
+  const Window window = WindowOf(attributes, filter);
   RETURN_IF_ERROR(WantPairs(window));
   const size_t channels = ChannelAxis(attributes, 4);
   const int64_t groups = std::max<int64_t>(attributes.Int("groups"), 1);
@@ -91,11 +98,7 @@ absl::Status InferConv2dTranspose(InferContext& context) {
   const Shape& filter = context.ShapeOf("Filter");
   if (out.empty() || filter.empty()) return absl::OkStatus();
   const Attributes& attributes = context.attributes();
-  const Window window{{filter[2], filter[3]},
-                      attributes.Ints("strides"),
-                      attributes.Ints("dilations"),
-                      attributes.Ints("paddings"),
-                      attributes.String("padding_algorithm")};
+  const Window window = WindowOf(attributes, filter);
   RETURN_IF_ERROR(WantPairs(window));
   const std::vector<int64_t>& size = attributes.Ints("output_size");
   out[ChannelAxis(attributes, 4)] = filter[1] * std::max<int64_t>(attributes.Int("groups"), 1);

@@ -48,6 +48,7 @@ std::span<const OpRow> MetricRows();
 std::span<const OpRow> NnRows();
 std::span<const OpRow> OptimizerRows();
 std::span<const OpRow> ReduceRows();
+std::span<const OpRow> ReshapeRows();
 std::span<const OpRow> SequenceRows();
 std::span<const OpRow> TensorRows();
 

@@ -13,10 +13,8 @@ namespace {
 absl::Status InferSequencePool(InferContext& context) {
   const Variable& x = context.In("X");
   const int levels = std::max(x.lod_level - 1, 0);
-  Shape out = x.shape;
-  if (!out.empty()) out[0] = kUnknownExtent;
-  context.Set("Out", out, x.dtype, levels);
-  context.Set("MaxIndex", out, DataType::kInt32, levels);
+  context.SetRowsOf("Out", "X", levels);
+  context.Set("MaxIndex", Shape(x.shape), DataType::kInt32, levels);
   return absl::OkStatus();
 }
 
@@ -37,20 +35,14 @@ absl::Status InferSequenceConv(InferContext& context) {
   return absl::OkStatus();
 }
 
-// X repeated as often as a level of Y says.
-absl::Status InferSequenceExpand(InferContext& context) {
-  const Variable& x = context.In("X");
-  Shape out = x.shape;
-  if (!out.empty()) out[0] = kUnknownExtent;
-  context.Set("Out", out, x.dtype, x.lod_level);
+// X with another number of steps.
+absl::Status InferSequenceRows(InferContext& context) {
+  context.SetRowsOf("Out", "X", context.In("X").lod_level);
   return absl::OkStatus();
 }
 
 absl::Status InferSequenceExpandAs(InferContext& context) {
-  RETURN_IF_ERROR(InferSequenceExpand(context));
-  Shape out = context.ShapeOf("X");
-  if (!out.empty()) out[0] = kUnknownExtent;
-  context.Set("Out", out, context.In("X").dtype, context.In("Y").lod_level);
+  context.SetRowsOf("Out", "X", context.In("Y").lod_level);
   return absl::OkStatus();
 }
 
@@ -58,14 +50,6 @@ absl::Status InferSequenceReshape(InferContext& context) {
   const int64_t columns = context.attributes().Int("new_dim");
   if (columns < 1) return absl::InvalidArgumentError(absl::StrCat("new_dim is ", columns, "; want 1 or more"));
   context.Set("Out", {kUnknownExtent, columns}, context.In("X").dtype, std::max(context.In("X").lod_level, 1));
-  return absl::OkStatus();
-}
-
-absl::Status InferSequenceConcat(InferContext& context) {
-  const Variable& x = context.In("X");
-  Shape out = x.shape;
-  if (!out.empty()) out[0] = kUnknownExtent;
-  context.Set("Out", out, x.dtype, x.lod_level);
   return absl::OkStatus();
 }
 
@@ -96,14 +80,6 @@ absl::Status InferSequenceEnumerate(InferContext& context) {
   if (size < 2) return absl::InvalidArgumentError(absl::StrCat("win_size is ", size, "; want 2 or more"));
   const Variable& x = context.In("X");
   if (!x.shape.empty()) context.Set("Out", {x.shape[0], size}, x.dtype, x.lod_level);
-  return absl::OkStatus();
-}
-
-absl::Status InferSequenceErase(InferContext& context) {
-  const Variable& x = context.In("X");
-  Shape out = x.shape;
-  if (!out.empty()) out[0] = kUnknownExtent;
-  context.Set("Out", out, x.dtype, x.lod_level);
   return absl::OkStatus();
 }
 
@@ -214,15 +190,15 @@ constexpr OpRow kSequenceRows[] = {
     {"sequence_conv", "X PaddingData? Filter", "Out",
      "paddingTrainable:bool=false contextLength:int contextStart:int=0 contextStride:int=1", InferSequenceConv},
     {"sequence_softmax", "X", "Out", "data_format:string=AnyLayout", OutLikeX},
-    {"sequence_expand", "X Y", "Out", "ref_level:int=-1", InferSequenceExpand},
+    {"sequence_expand", "X Y", "Out", "ref_level:int=-1", InferSequenceRows},
     {"sequence_expand_as", "X Y", "Out", "", InferSequenceExpandAs},
     {"sequence_reshape", "X", "Out", "new_dim:int", InferSequenceReshape},
-    {"sequence_concat", "X*", "Out", "", InferSequenceConcat},
-    {"sequence_slice", "X Offset Length", "Out", "", InferSequenceErase},
+    {"sequence_concat", "X*", "Out", "", InferSequenceRows},
+    {"sequence_slice", "X Offset Length", "Out", "", InferSequenceRows},
     {"sequence_pad", "X PadValue", "Out Length", "padded_length:int=-1", InferSequencePad},
     {"sequence_unpad", "X Length", "Out", "", InferSequenceUnpad},
     {"sequence_enumerate", "X", "Out", "win_size:int pad_value:int=0", InferSequenceEnumerate},
-    {"sequence_erase", "X", "Out", "tokens:ints", InferSequenceErase},
+    {"sequence_erase", "X", "Out", "tokens:ints", InferSequenceRows},
     {"sequence_mask", "X MaxLenTensor?", "Y", "maxlen:int=-1 out_dtype:int=3", InferSequenceMask},
     {"sequence_reverse", "X", "Y", "", InferSequenceReverse},
     {"sequence_scatter", "X Ids Updates", "Out", "", OutLikeX},
