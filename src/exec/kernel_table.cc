@@ -14,7 +14,7 @@ KernelsByType JoinFamilies() {
   KernelsByType by_type;
   for (const auto rows : {ActivationKernels(), ControlKernels(), ElementwiseKernels(), FillKernels(), GradientKernels(),
                           LossKernels(), MatrixKernels(), MetricKernels(), NnKernels(), OptimizerKernels(),
-                          ReduceKernels(), SequenceKernels(), TensorKernels()})
+                          RecurrentKernels(), ReduceKernels(), ReshapeKernels(), SequenceKernels(), TensorKernels()})
     for (const KernelRow& row : rows)
       CHECK(by_type.emplace(row.type, &row).second) << "kernel table: two rows for " << row.type;
   return by_type;

@@ -1,4 +1,5 @@
-// The kernels of all operators: the rows of kernels/*.cc, one file for each file of src/program/schema/, put together.
+// The kernels of all operators: the rows of kernels/*.cc, put together. A file has the name of that in
+// src/program/schema/ which has the operators' schemas; recurrent.cc has some of sequence.cc's.
 // Thread-safety: constant after the first call, which is safe from any thread.
 #pragma once
 
@@ -32,7 +33,9 @@ std::span<const KernelRow> MatrixKernels();
 std::span<const KernelRow> MetricKernels();
 std::span<const KernelRow> NnKernels();
 std::span<const KernelRow> OptimizerKernels();
+std::span<const KernelRow> RecurrentKernels();
 std::span<const KernelRow> ReduceKernels();
+std::span<const KernelRow> ReshapeKernels();
 std::span<const KernelRow> SequenceKernels();
 std::span<const KernelRow> TensorKernels();
 

@@ -69,20 +69,15 @@ constexpr std::string_view kWithoutKernel[] = {
     // Layers.
     "conv2d_transpose",
     "data_norm",
-    "cvm",
     "lrn",
     "nce",
     "hierarchical_sigmoid",
     "row_conv",
     // Sequences.
     "sequence_scatter",
-    "lstm",
+
     "lstmp",
-    "gru",
-    "gru_unit",
-    "lstm_unit",
-    "linear_chain_crf",
-    "crf_decoding",
+
     // Tensors.
     "hash",
     "shuffle_batch",

@@ -678,6 +678,17 @@ class NnTest(OperatorsTest):
                 paddings=[1, 1]),
         ])
 
+    def test_shows_and_clicks(self):
+        x, counts = random(3, 4, low=0.0), np.array([[5.0, 1], [7, 0], [2, 2]])
+        logs = lambda X: np.concatenate([np.log(X[:, :1] + 1), np.log(X[:, 1:2] + 1) - np.log(X[:, :1] + 1), X[:, 2:]], 1)
+        cases = [Case("cvm", {"X": x, "CVM": counts}, lambda X, CVM: logs(X), "Y", grad=["X"]),
+                 Case("cvm", {"X": x, "CVM": counts}, lambda X, CVM: X[:, 2:], "Y", grad=["X"], use_cvm=False),
+                 Case("cvm", {"X": Lod(x, [0, 2, 2, 3]), "CVM": counts}, lambda X, CVM: logs(X), "Y", grad=["X"])]
+        for case in cases:
+            case.differences = lambda slot, k, case=case: np.concatenate(  # Fluid's rule, not the formula's gradient
+                [counts[[0, 0, 2]] if isinstance(case.inputs["X"][0], Lod) else counts, case.weights()[:, -2:]], 1)
+        self.check(cases)
+
     def test_dropout(self):
         def case(**attributes):
             return {"type": "dropout", "inputs": {"X": [to_json(np.ones((100, 100)))]}, "outputs": {"Out": 1, "Mask": 1},
@@ -766,6 +777,125 @@ class SequenceTest(OperatorsTest):
                  lambda X, Length: np.concatenate([X[0, :2], X[1]]), lod=[[0, 2, 5]]),
             Case("lod_reset", {"X": Lod(x, self.FULL)}, lambda X: X, target_lod=[0, 4, 5], lod=[[0, 4, 5]]),
             Case("lod_reset", {"X": x, "Y": Lod(random(5, 1), self.FULL)}, lambda X, Y: X, grad=["X"], lod=[self.FULL]),
+        ])
+
+
+class RecurrentTest(OperatorsTest):
+    OFFSETS = [0, 1, 4, 6]
+    SIZE = 2
+
+    def walk(self, rows, step, state, reverse=False):
+        """`step(row, state)` over each sequence; the states' first parts in the order of the rows."""
+        out = np.zeros((6, self.SIZE))
+        for i, (a, b) in enumerate(zip(self.OFFSETS, self.OFFSETS[1:])):
+            now = tuple(s[i] for s in state)
+            for t in reversed(range(a, b)) if reverse else range(a, b):
+                now = step(rows[t], *now)
+                out[t] = now[0]
+        return out
+
+    def test_lstm(self):
+        n, x = self.SIZE, random(6, 8)
+        zeros = np.zeros((3, n))
+
+        def formula(peepholes, reverse=False):
+            def run_all(Input, Weight, Bias, H0=zeros, C0=zeros):
+                b = Bias.ravel()
+                peep = lambda i, c: b[(4 + i) * n:(5 + i) * n] * c if peepholes else 0
+
+                def step(row, h, c):
+                    g, i, f, o = np.split(row + b[:4 * n] + h @ Weight, 4)
+                    new = np.tanh(g) * sigmoid(i + peep(0, c)) + c * sigmoid(f + peep(1, c))
+                    return sigmoid(o + peep(2, new)) * np.tanh(new), new
+                return self.walk(Input, step, (H0, C0), reverse)
+            return run_all
+
+        inputs = {"Input": Lod(x, self.OFFSETS), "Weight": random(2, 8, seed=1)}
+        short, long = random(1, 8, seed=2), random(1, 14, seed=2)
+        states = {"H0": random(3, 2, seed=3), "C0": random(3, 2, seed=4)}
+        outputs = {"Hidden": 1, "Cell": 1}
+        self.check([
+            Case("lstm", {**inputs, "Bias": short}, formula(False), "Hidden", outputs=outputs, use_peepholes=False,
+                 lod=[self.OFFSETS]),
+            Case("lstm", {**inputs, "Bias": long, **states}, formula(True), "Hidden", outputs=outputs),
+            Case("lstm", {**inputs, "Bias": long}, formula(True, True), "Hidden", outputs=outputs, is_reverse=True),
+        ])
+
+    def gru(self, origin):
+        n = self.SIZE
+
+        def step(row, h, Weight):
+            flat = Weight.ravel()
+            gates = sigmoid(row[:2 * n] + h @ flat[:2 * n * n].reshape(n, 2 * n))
+            u, r = gates[:n], gates[n:]
+            c = np.tanh(row[2 * n:] + (r * h) @ flat[2 * n * n:].reshape(n, n))
+            return (u * h + (1 - u) * c if origin else (1 - u) * h + u * c), u, r, c
+        return step
+
+    def test_gru(self):
+        zeros = np.zeros((3, 2))
+
+        def formula(origin, reverse=False):
+            one = self.gru(origin)
+            return lambda Input, Weight, Bias, H0=zeros: self.walk(
+                Input + Bias, lambda row, h: one(row, h, Weight)[:1], (H0,), reverse)
+
+        inputs = {"Input": Lod(random(6, 6), self.OFFSETS), "Weight": random(2, 6, seed=1), "Bias": random(1, 6, seed=2)}
+        self.check([
+            Case("gru", inputs, formula(False), "Hidden", lod=[self.OFFSETS]),
+            Case("gru", {**inputs, "H0": random(3, 2, seed=3)}, formula(True, True), "Hidden", origin_mode=True,
+                 is_reverse=True),
+        ])
+
+    def test_single_steps(self):
+        one = self.gru(False)
+
+        def unit(Input, HiddenPrev, Weight, Bias):
+            made = [one(row, h, Weight) for row, h in zip(Input + Bias, HiddenPrev)]
+            return {"Hidden": np.array([m[0] for m in made]),
+                    "Gate": np.array([np.concatenate(m[1:]) for m in made]),
+                    "ResetHiddenPrev": np.array([m[2] * h for m, h in zip(made, HiddenPrev)])}
+
+        def lstm_unit(X, C_prev):
+            i, f, o, g = np.split(X, 4, 1)
+            c = sigmoid(f + 0.5) * C_prev + sigmoid(i) * np.tanh(g)
+            return {"H": sigmoid(o) * np.tanh(c), "C": c}
+
+        self.check([
+            Case("gru_unit", {"Input": random(3, 6), "HiddenPrev": random(3, 2, seed=1), "Weight": random(2, 6, seed=2),
+                              "Bias": random(1, 6, seed=3)}, unit, "Hidden",
+                 outputs={"Hidden": 1, "Gate": 1, "ResetHiddenPrev": 1}),
+            Case("lstm_unit", {"X": random(3, 8), "C_prev": random(3, 2, seed=1)}, lstm_unit, "H",
+                 outputs={"H": 1, "C": 1}, forget_bias=0.5),
+        ])
+
+    def test_chains(self):
+        tags = 3
+        label = np.array([[1], [0], [2], [2], [1], [0]])
+        x = {"Emission": Lod(random(6, tags), self.OFFSETS), "Transition": random(tags + 2, tags, seed=1)}
+
+        def score(rows, t, path):
+            steps = sum(t[2 + a, b] for a, b in zip(path, path[1:]))
+            return t[0, path[0]] + t[1, path[-1]] + steps + sum(row[tag] for row, tag in zip(rows, path))
+
+        def sequences(Emission):
+            for a, b in zip(self.OFFSETS, self.OFFSETS[1:]):
+                yield a, b, Emission[a:b], list(np.ndindex(*[tags] * (b - a)))
+
+        def cost(Emission, Transition, Label):
+            return np.array([[np.log(sum(np.exp(score(rows, Transition, path)) for path in paths))
+                              - score(rows, Transition, Label[a:b].ravel())]
+                             for a, b, rows, paths in sequences(Emission)])
+
+        def best(Emission, Transition):
+            return np.concatenate([max(paths, key=lambda path: score(rows, Transition, path))
+                                   for _, _, rows, paths in sequences(Emission)]).reshape(-1, 1)
+
+        self.check([
+            Case("linear_chain_crf", {**x, "Label": Lod(label, self.OFFSETS)}, cost, "LogLikelihood"),
+            Case("crf_decoding", x, best, "ViterbiPath", grad=[], lod=[self.OFFSETS]),
+            Case("crf_decoding", {**x, "Label": Lod(label, self.OFFSETS)},
+                 lambda Emission, Transition, Label: best(Emission, Transition) == Label, "ViterbiPath", grad=[]),
         ])
 
 

@@ -145,7 +145,7 @@ absl::Status Prelu(KernelCall& call) {
   torch::Tensor alpha = call.In("Alpha");
   if (call.String("mode") == "channel") {
     std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
-    shape[1] = alpha.numel();
+    shape.at(1) = alpha.numel();
     alpha = alpha.reshape(shape);
   } else if (call.String("mode") == "all") {
     alpha = alpha.reshape(std::vector<int64_t>(static_cast<size_t>(x.dim()), 1));
@@ -158,7 +158,7 @@ absl::Status Maxout(KernelCall& call) {
   const int64_t groups = call.Int("groups"),
                 axis = call.Int("axis") < 0 ? call.Int("axis") + x.dim() : call.Int("axis");
   std::vector<int64_t> shape = x.sizes().vec();
-  shape[axis] /= groups;
+  shape.at(static_cast<size_t>(axis)) /= groups;
   shape.insert(shape.begin() + axis + 1, groups);
   return call.Give(at::amax(x.reshape(shape), axis + 1));
 }

@@ -4,6 +4,7 @@
 
 #include "base/scalar.h"
 #include "exec/kernel_table.h"
+#include "exec/kernels/integers.h"
 #include "exec/tensor_type.h"
 
 namespace regatta::exec {
@@ -11,18 +12,7 @@ namespace regatta::exec {
 namespace {
 
 // The shape that tensors give goes before the attribute.
-std::vector<int64_t> ShapeOf(const KernelCall& call) {
-  std::vector<int64_t> shape = call.Ints("shape");
-  if (call.Has("ShapeTensor")) {
-    const torch::Tensor given = call.In("ShapeTensor").to(torch::kInt64).reshape({-1}).contiguous();
-    shape.assign(given.data_ptr<int64_t>(), given.data_ptr<int64_t>() + given.numel());
-  }
-  if (!call.Has("ShapeTensorList")) return shape;
-  shape.clear();
-  for (size_t i = 0; i < call.Count("ShapeTensorList"); ++i)
-    shape.push_back(static_cast<int64_t>(FirstElement(call.In("ShapeTensorList", i))));
-  return shape;
-}
+Integers ShapeOf(const KernelCall& call) { return IntegersOf(call, "ShapeTensor", "ShapeTensorList", "shape"); }
 
 // The attribute, with one extent of Input in it.
 std::vector<int64_t> ShapeLikeBatch(const KernelCall& call) {

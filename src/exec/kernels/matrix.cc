@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "exec/kernel_table.h"
+#include "exec/tensor_type.h"
 #include "program/shape.h"
 
 namespace regatta::exec {
@@ -17,6 +18,11 @@ torch::Tensor Matrix(const torch::Tensor& tensor, int64_t rows_to) {
 absl::Status Mul(KernelCall& call) {
   const torch::Tensor &x = call.In("X"), &y = call.In("Y");
   const int64_t x_rows = call.Int("x_num_col_dims"), y_rows = call.Int("y_num_col_dims");
+  if (x_rows < 1 || x_rows >= x.dim() || y_rows < 1 || y_rows >= y.dim()) {
+    return absl::InvalidArgumentError(absl::StrCat("X is ", TensorText(x), " and Y is ", TensorText(y),
+                                                   ": x_num_col_dims ", x_rows, " and y_num_col_dims ", y_rows,
+                                                   " must leave them a row and a column"));
+  }
   const torch::Tensor out = at::mm(Matrix(x, x_rows), Matrix(y, y_rows));
   if (x.dim() == 2 && y.dim() == 2) return call.Give(out);
   std::vector<int64_t> shape(x.sizes().begin(), x.sizes().begin() + x_rows);

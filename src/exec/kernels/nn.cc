@@ -1,5 +1,8 @@
 // Layers of neural networks that are one operator: convolutions, pooling, normalisations, dropout.
-#include <cmath>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <limits>
 
 #include "exec/kernel_table.h"
 #include "exec/tensor_type.h"
@@ -153,10 +156,46 @@ absl::Status BilinearProduct(KernelCall& call) {
   return call.Give(out);
 }
 
+// Forward the first two columns become logarithms of shows and clicks, or are left out. Backward they get the shows and
+// clicks themselves, which a table adds to its counts.
+struct ShowAndClick : torch::autograd::Function<ShowAndClick> {
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& counts, bool keeps) {
+    context->save_for_backward({counts});
+    context->saved_data["keeps"] = keeps;
+    if (!keeps) return x.slice(1, 2).clone();
+    const torch::Tensor shows = at::log(x.narrow(1, 0, 1) + 1), clicks = at::log(x.narrow(1, 1, 1) + 1) - shows;
+    return at::cat({shows, clicks, x.slice(1, 2)}, 1);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const torch::Tensor counts = context->get_saved_variables()[0], &given = gradients[0];
+    const torch::Tensor rest = context->saved_data["keeps"].toBool() ? given.slice(1, 2) : given;
+    return {at::cat({counts, rest}, 1), torch::Tensor(), torch::Tensor()};
+  }
+};
+
+// CVM has a row for each sequence of X, or for each of its rows.
+absl::Status Cvm(KernelCall& call) {
+  const torch::Tensor& x = call.In("X");
+  torch::Tensor counts = call.In("CVM").detach().to(x.scalar_type());
+  if (x.dim() != 2 || x.size(1) < 2 || counts.dim() != 2 || counts.size(1) != 2)
+    return absl::InvalidArgumentError(absl::StrCat("X is ", TensorText(x), " and CVM is ", TensorText(counts),
+                                                   "; want [n, 2 or more] and [n, 2]: show and click"));
+  if (const Lod& lod = call.LodOf("X"); !lod.empty() && static_cast<int64_t>(lod.last().size()) == counts.size(0) + 1) {
+    const torch::Tensor ends = at::tensor(at::ArrayRef<int64_t>(lod.last()), torch::kInt64);
+    counts = at::repeat_interleave(counts, ends.slice(0, 1) - ends.slice(0, 0, -1), 0);
+  }
+  if (counts.size(0) != x.size(0)) return absl::InvalidArgumentError("want a row of CVM for each row of X");
+  return call.Give("Y", ShowAndClick::apply(x, counts, call.Bool("use_cvm")), "X");
+}
+
 constexpr KernelRow kNnKernels[] = {
-    {"cos_sim", CosSim},       {"conv2d", Conv2d},        {"depthwise_conv2d", Conv2d},
-    {"pool2d", Pool2d},        {"batch_norm", BatchNorm}, {"layer_norm", LayerNorm},
-    {"group_norm", GroupNorm}, {"dropout", Dropout},      {"bilinear_tensor_product", BilinearProduct},
+    {"cos_sim", CosSim},       {"cvm", Cvm},
+    {"conv2d", Conv2d},        {"depthwise_conv2d", Conv2d},
+    {"pool2d", Pool2d},        {"batch_norm", BatchNorm},
+    {"layer_norm", LayerNorm}, {"group_norm", GroupNorm},
+    {"dropout", Dropout},      {"bilinear_tensor_product", BilinearProduct},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "exec/kernel_table.h"
+#include "exec/kernels/integers.h"
 #include "exec/tensor_type.h"
 
 namespace regatta::exec {
@@ -208,14 +209,9 @@ absl::Status SequenceConcat(KernelCall& call) {
   return absl::OkStatus();
 }
 
-Offsets IntegersIn(const torch::Tensor& tensor) {
-  const torch::Tensor flat = tensor.to(torch::kInt64).reshape({-1}).contiguous();
-  return {flat.data_ptr<int64_t>(), flat.data_ptr<int64_t>() + flat.numel()};
-}
-
 absl::Status SequenceSlice(KernelCall& call) {
-  const Offsets offsets = OffsetsOf(call, "X"), begins = IntegersIn(call.In("Offset"));
-  const Offsets lengths = IntegersIn(call.In("Length"));
+  const Offsets offsets = OffsetsOf(call, "X"), begins = IntegersOf(call.In("Offset"));
+  const Offsets lengths = IntegersOf(call.In("Length"));
   if (begins.size() + 1 != offsets.size() || lengths.size() != begins.size())
     return absl::InvalidArgumentError("want an Offset and a Length for each sequence of X");
   Offsets rows;
@@ -259,7 +255,7 @@ absl::Status SequencePad(KernelCall& call) {
 
 absl::Status SequenceUnpad(KernelCall& call) {
   const torch::Tensor& x = call.In("X");
-  const Offsets lengths = IntegersIn(call.In("Length"));
+  const Offsets lengths = IntegersOf(call.In("Length"));
   for (const int64_t each : lengths)
     if (each < 0 || each > x.size(1))
       return absl::InvalidArgumentError(absl::StrCat("Length has ", each, " and X is ", TensorText(x)));
@@ -287,7 +283,7 @@ absl::Status SequenceEnumerate(KernelCall& call) {
 
 absl::Status SequenceErase(KernelCall& call) {
   const torch::Tensor& x = call.In("X");
-  const Offsets offsets = OffsetsOf(call, "X"), tokens = IntegersIn(x);
+  const Offsets offsets = OffsetsOf(call, "X"), tokens = IntegersOf(x);
   const std::vector<int64_t>& erased = call.Ints("tokens");
   Offsets rows, ends = {0};
   for (size_t i = 0; i + 1 < offsets.size(); ++i) {
@@ -326,7 +322,7 @@ absl::Status LodReset(KernelCall& call) {
   if (!call.LodOf("Y").empty()) {
     for (size_t i = 0; i < call.LodOf("Y").size(); ++i) levels.push_back(call.LodOf("Y").level(i));
   } else {
-    levels.push_back(call.Has("Y") ? IntegersIn(call.In("Y")) : call.Ints("target_lod"));
+    levels.push_back(call.Has("Y") ? IntegersOf(call.In("Y")) : call.Ints("target_lod"));
   }
   ASSIGN_OR_RETURN(Lod lod, Lod::Make(std::move(levels), x.size(0)));
   call.SetOut("Out", x, std::move(lod));

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "exec/kernel_table.h"
+#include "exec/kernels/integers.h"
 #include "exec/kernels/row_sums.h"
 #include "exec/tensor_type.h"
 #include "program/data_type.h"
@@ -10,23 +11,6 @@
 namespace regatta::exec {
 
 namespace {
-
-using Integers = std::vector<int64_t>;
-
-Integers IntegersOf(const torch::Tensor& tensor) {
-  const torch::Tensor flat = tensor.to(torch::kInt64).reshape({-1}).contiguous();
-  return {flat.data_ptr<int64_t>(), flat.data_ptr<int64_t>() + flat.numel()};
-}
-
-// From one tensor, from a list of tensors of one number each, or from the attribute.
-Integers IntegersOf(const KernelCall& call, std::string_view slot, std::string_view list, std::string_view attribute) {
-  if (call.Has(list)) {
-    Integers values;
-    for (size_t i = 0; i < call.Count(list); ++i) values.push_back(IntegersOf(call.In(list, i)).at(0));
-    return values;
-  }
-  return call.Has(slot) ? IntegersOf(call.In(slot)) : call.Ints(attribute);
-}
 
 int64_t AxisOf(const KernelCall& call, int64_t rank) {
   const int64_t axis = call.Has("AxisTensor") ? IntegersOf(call.In("AxisTensor")).at(0) : call.Int("axis");
@@ -57,43 +41,6 @@ absl::Status SplitParts(KernelCall& call) {
   const Lod lod = axis == 0 ? Lod() : Lod(call.LodOf("X"));
   for (size_t i = 0; i < parts.size(); ++i) call.SetOut("Out", parts[i], lod, i);
   return absl::OkStatus();
-}
-
-// 0 keeps an extent, one -1 takes what is left.
-absl::Status Reshape(KernelCall& call) {
-  const torch::Tensor& x = call.In("X");
-  Integers shape = IntegersOf(call, "Shape", "ShapeTensor", "shape");
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] == 0) shape[i] = x.size(static_cast<int64_t>(i));
-  return call.Give(x.reshape(shape));
-}
-
-absl::Status Squeeze(KernelCall& call) {
-  const torch::Tensor& x = call.In("X");
-  Integers axes = call.Ints("axes"), shape;
-  for (int64_t& axis : axes) axis += axis < 0 ? x.dim() : 0;
-  for (int64_t i = 0; i < x.dim(); ++i) {
-    const bool chosen = axes.empty() || std::ranges::find(axes, i) != axes.end();
-    if (!chosen || x.size(i) != 1) shape.push_back(x.size(i));
-  }
-  if (shape.empty()) shape = {1};
-  return call.Give(x.reshape(shape));
-}
-
-absl::Status Unsqueeze(KernelCall& call) {
-  torch::Tensor x = call.In("X");
-  for (const int64_t axis : IntegersOf(call, "AxesTensor", "AxesTensorList", "axes")) x = x.unsqueeze(axis);
-  return call.Give(x);
-}
-
-absl::Status Transpose(KernelCall& call) { return call.Give(call.In("X").permute(call.Ints("axis"))); }
-
-absl::Status Flatten(KernelCall& call) {
-  const torch::Tensor& x = call.In("X");
-  const auto sizes = x.sizes();
-  const int64_t axis = AxisOf(call, x.dim());
-  const int64_t rows = std::accumulate(sizes.begin(), sizes.begin() + axis, int64_t{1}, std::multiplies<>());
-  return call.Give(x.reshape({rows, rows == 0 ? 0 : x.numel() / rows}));
 }
 
 absl::Status Stack(KernelCall& call) {
@@ -139,21 +86,13 @@ absl::Status Slice(KernelCall& call) {
   }
   Integers shape = out.sizes().vec(), dropped = call.Ints("decrease_axis");
   std::ranges::sort(dropped, std::greater<>());
-  for (const int64_t axis : dropped) shape.erase(shape.begin() + axis);
+  for (const int64_t axis : dropped) {
+    if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
+      return absl::InvalidArgumentError(absl::StrCat("decrease_axis has ", axis, ", which is no axis of the slice"));
+    shape.erase(shape.begin() + axis);
+  }
   if (!dropped.empty()) out = out.reshape(shape.empty() ? Integers{1} : shape);
   return call.Give("Out", out, "Input");
-}
-
-absl::Status Expand(KernelCall& call) {
-  const Integers times = IntegersOf(call, "ExpandTimes", "expand_times_tensor", "expand_times");
-  return call.Give(call.In("X").repeat(times));
-}
-
-absl::Status ExpandAs(KernelCall& call) {
-  const torch::Tensor &x = call.In("X"), &target = call.In("target_tensor");
-  Integers times;
-  for (int64_t i = 0; i < x.dim(); ++i) times.push_back(target.size(i) / std::max<int64_t>(x.size(i), 1));
-  return call.Give(x.repeat(times));
 }
 
 torch::Tensor PlacesIn(const KernelCall& call, std::string_view slot) {
@@ -250,28 +189,6 @@ absl::Status WhereIndex(KernelCall& call) {
   return absl::OkStatus();
 }
 
-// Fluid's paddings are before and after the first axis, the second one …; libtorch begins with the last.
-absl::Status Pad(KernelCall& call) {
-  const Integers& paddings = call.Ints("paddings");
-  Integers reversed;
-  for (size_t i = paddings.size() / 2; i-- > 0;)
-    reversed.insert(reversed.end(), {paddings[2 * i], paddings[2 * i + 1]});
-  return call.Give(at::constant_pad_nd(call.In("X"), reversed, call.Float("pad_value")));
-}
-
-absl::Status Pad2d(KernelCall& call) {
-  const bool last = call.String("data_format") == "NHWC";
-  const torch::Tensor x = last ? call.In("X").permute({0, 3, 1, 2}) : call.In("X");
-  const Integers p = IntegersOf(call, "Paddings", "", "paddings");  // top, bottom, left, right
-  if (p.size() != 4) return absl::InvalidArgumentError("want four paddings: top, bottom, left, right");
-  const Integers turned = {p[2], p[3], p[0], p[1]};
-  torch::Tensor out;
-  if (call.String("mode") == "constant") out = at::constant_pad_nd(x, turned, call.Float("pad_value"));
-  if (call.String("mode") == "reflect") out = at::reflection_pad2d(x, turned);
-  if (call.String("mode") == "edge") out = at::replication_pad2d(x, turned);
-  return call.Give(last ? out.permute({0, 2, 3, 1}) : out);
-}
-
 // Y, with as many elements behind it as X has more.
 absl::Status PadLike(KernelCall& call) {
   const torch::Tensor &x = call.In("X"), &y = call.In("Y");
@@ -355,23 +272,11 @@ absl::Status TensorOfRows(KernelCall& call) {
 constexpr KernelRow kTensorKernels[] = {
     {"concat", Concat},
     {"split", SplitParts},
-    {"reshape", Reshape},
-    {"reshape2", Reshape},
-    {"squeeze", Squeeze},
-    {"squeeze2", Squeeze},
-    {"unsqueeze", Unsqueeze},
-    {"unsqueeze2", Unsqueeze},
-    {"transpose", Transpose},
-    {"transpose2", Transpose},
-    {"flatten", Flatten},
-    {"flatten2", Flatten},
     {"stack", Stack},
     {"unstack", Unstack},
     {"unbind", Unbind},
     {"slice", Slice},
     {"strided_slice", Slice},
-    {"expand", Expand},
-    {"expand_as", ExpandAs},
     {"gather", Gather},
     {"gather_nd", GatherNd},
     {"scatter", Scatter},
@@ -386,8 +291,6 @@ constexpr KernelRow kTensorKernels[] = {
     {"assign", Assign, Accepts::kRows},
     {"where", Where},
     {"where_index", WhereIndex},
-    {"pad", Pad},
-    {"pad2d", Pad2d},
     {"pad_constant_like", PadLike},
     {"reverse", Reverse},
     {"multiplex", Multiplex},
