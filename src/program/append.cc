@@ -60,6 +60,14 @@ void SortSlots(const std::vector<SlotSchema>& schemas, Slots& slots) {
   std::ranges::sort(slots, {}, place);
 }
 
+// Whether all integers of the value have 32 bits.
+bool IsNarrow(const Attribute& value) {
+  const auto narrow = [](int64_t each) { return each == static_cast<int32_t>(each); };
+  if (const auto* one = std::get_if<int64_t>(&value)) return narrow(*one);
+  const auto* many = std::get_if<std::vector<int64_t>>(&value);
+  return many == nullptr || std::ranges::all_of(*many, narrow);
+}
+
 absl::Status CheckValue(const AttributeSchema& schema, Attribute& value) {
   const std::optional<Attribute> converted = ConvertTo(value, schema.type);
   if (!converted) {
@@ -68,6 +76,10 @@ absl::Status CheckValue(const AttributeSchema& schema, Attribute& value) {
                                                    AttributeTypeName(schema.type)));
   }
   value = *converted;
+  if (!schema.wide && !IsNarrow(value)) {
+    return absl::InvalidArgumentError(absl::StrCat("attribute ", base::View(schema.name), " is ", AttributeText(value),
+                                                   "; want integers of 32 bits"));
+  }
   if (schema.choices.empty()) return absl::OkStatus();
   if (std::ranges::find(schema.choices, std::get<std::string>(value)) != schema.choices.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -108,6 +120,26 @@ absl::Status CheckAgainst(const OpSchema& schema, const Block& block, Operation&
   return CheckAttributes(schema, operation.attributes);
 }
 
+// Extents that can be: from -1 to kMostExtent.
+absl::Status CheckExtents(const Block& block, const Slots& slots, std::string_view verb) {
+  for (const Slot& slot : slots)
+    for (const std::string& name : slot.variables) {
+      const Shape& shape = block.Find(name)->shape;
+      const auto possible = [](int64_t extent) { return extent >= kUnknownExtent && extent <= kMostExtent; };
+      if (std::ranges::all_of(shape, possible)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(slot.name, " ", base::View(verb), " ", ShapeText(shape),
+                                                     "; want extents from 0 to ", kMostExtent, ", or -1"));
+    }
+  return absl::OkStatus();
+}
+
+absl::Status InferOutputs(Block& block, const Operation& operation) {
+  RETURN_IF_ERROR(CheckExtents(block, operation.inputs, "is"));
+  InferContext context(block, operation);
+  RETURN_IF_ERROR(FindSchema(operation.type)->infer(context));
+  return CheckExtents(block, operation.outputs, "would be");
+}
+
 }  // namespace
 
 absl::Status CheckOperation(const Block& variables, Operation& operation) {
@@ -125,8 +157,7 @@ absl::StatusOr<Operation*> AppendOperation(Block& block, Operation operation) {
 
 absl::StatusOr<Operation*> InsertOperation(Block& block, size_t at, Operation operation) {
   RETURN_IF_ERROR(CheckOperation(block, operation));
-  InferContext context(block, operation);
-  RETURN_IF_ERROR(base::Annotate(FindSchema(operation.type)->infer(context), operation.Place()));
+  RETURN_IF_ERROR(base::Annotate(InferOutputs(block, operation), operation.Place()));
   return &block.InsertOperation(at, std::move(operation));
 }
 

@@ -30,8 +30,7 @@ class InferContext {
   const Variable& In(std::string_view slot, size_t i = 0) const { return *block_.Find(operation_.Input(slot)[i]); }
   const Shape& ShapeOf(std::string_view slot, size_t i = 0) const { return In(slot, i).shape; }
 
-  // Nothing happens if the slot holds no variable i. A variable that has a dtype of its own keeps it if it is
-  // persistable.
+  // Nothing happens if the slot holds no variable i.
   void Set(std::string_view slot, const Shape& shape, DataType dtype, int lod_level = 0) {
     SetAt(slot, 0, shape, dtype, lod_level);
   }

@@ -48,7 +48,7 @@ absl::StatusOr<Variable> ReadVariable(const VariableMessage& message) {
   if (message.shape_size() > kMostExtents) return Refuse("the number of extents", message.shape_size());
   variable.shape.assign(message.shape().begin(), message.shape().end());
   for (const int64_t extent : variable.shape)
-    if (extent < kUnknownExtent) return Refuse("an extent", static_cast<double>(extent));
+    if (extent < kUnknownExtent || extent > kMostExtent) return Refuse("an extent", static_cast<double>(extent));
   const std::optional<DataType> dtype = DataTypeOfCode(message.dtype());
   if (!dtype) return Refuse("dtype", message.dtype());
   variable.dtype = *dtype;

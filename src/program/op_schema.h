@@ -26,6 +26,7 @@ struct SlotSchema {
 struct AttributeSchema {
   std::string_view name;
   AttributeType type = AttributeType::kInt;
+  bool wide = false;                      // an int of 64 bits; the others have 32, as in Fluid
   std::optional<Attribute> fallback;      // nothing = it must be given
   std::vector<std::string_view> choices;  // of a string; empty = any
 };

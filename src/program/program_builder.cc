@@ -43,7 +43,9 @@ absl::StatusOr<Operation*> ProgramBuilder::Append(std::string_view type, const A
 
 absl::StatusOr<Variable*> ProgramBuilder::CreateVariable(std::string_view key, DataType dtype) {
   Variable variable;
-  variable.name = names_.Generate(key);
+  do {
+    variable.name = names_.Generate(key);
+  } while (block_->FindHere(variable.name) != nullptr);
   variable.dtype = dtype;
   return block_->AddVariable(std::move(variable));
 }

@@ -59,12 +59,13 @@ class ProgramBuilder {
   absl::StatusOr<Operation*> Append(std::string_view type, const Arguments& inputs, const Arguments& outputs,
                                     Attributes attributes = {});
 
-  // A variable of block() with a name of "<key>_<n>"; operations give it its shape.
+  // A variable of block() with a name of "<key>_<n>", the first that is free; operations give it its shape.
   absl::StatusOr<Variable*> CreateVariable(std::string_view key, DataType dtype);
   // A persistable variable of both programs' first blocks. The name is "_generated_var_<n>" if it is empty.
   absl::StatusOr<Variable*> CreateState(std::string name, Shape shape, DataType dtype, const Initializer& initializer);
   // A parameter in both programs. One that the main program has already is shared: its shape and dtype must be the
-  // same, and it keeps its first initializer. `name` and `fallback` are used if `attributes` has none of its own.
+  // same, and it keeps its first initializer. Without a name in `attributes` it is "<name_key>_<n>", without an
+  // initializer `fallback` gives its values.
   absl::StatusOr<Variable*> CreateParameter(const ParameterAttributes& attributes, std::string_view name_key,
                                             Shape shape, DataType dtype, const Initializer& fallback);
 

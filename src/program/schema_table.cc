@@ -82,7 +82,9 @@ AttributeSchema ReadAttribute(std::string_view text) {
   const size_t colon = text.find(':');
   const size_t equals = text.find('=', colon);
   attribute.name = text.substr(0, colon);
-  const std::string_view type = text.substr(colon + 1, equals == text.npos ? equals : equals - colon - 1);
+  std::string_view type = text.substr(colon + 1, equals == text.npos ? equals : equals - colon - 1);
+  attribute.wide = type == "long" || type == "longs";
+  if (attribute.wide) type = type == "long" ? "int" : "ints";
   const std::optional<AttributeType> known = AttributeTypeNamed(type);
   CHECK(colon != text.npos && known) << "schema table: attribute '" << text << "'";
   attribute.type = *known;

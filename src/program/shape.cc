@@ -9,11 +9,23 @@ namespace regatta::program {
 
 std::string ShapeText(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
 
+int64_t Times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) == (b < 0) ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+}
+
+int64_t Plus(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+}
+
 int64_t CountBetween(const Shape& shape, size_t begin, size_t end) {
   int64_t count = 1;
   for (size_t i = begin; i < end; ++i) {
     if (shape[i] < 0) return kUnknownExtent;
-    if (__builtin_mul_overflow(count, shape[i], &count)) return std::numeric_limits<int64_t>::max();
+    count = Times(count, shape[i]);
   }
   return count;
 }

@@ -15,9 +15,15 @@ namespace regatta::program {
 using Shape = std::vector<int64_t>;
 
 inline constexpr int64_t kUnknownExtent = -1;
+// Larger extents are refused.
+inline constexpr int64_t kMostExtent = int64_t{1} << 48;
 
 // "[-1, 13]"
 std::string ShapeText(const Shape& shape);
+
+// a · b and a + b, or the largest or smallest int64 if they do not fit.
+int64_t Times(int64_t a, int64_t b);
+int64_t Plus(int64_t a, int64_t b);
 
 // The product of extents [begin, end) of the shape; -1 if one of them is unknown, 1 if there are none, and the largest
 // int64 if it does not fit.

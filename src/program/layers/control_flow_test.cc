@@ -38,6 +38,15 @@ TEST_F(ControlFlowTest, ALoopNamesWhatItReadsAndWrites) {
   EXPECT_EQ(main_.global_block().FindHere("tmp_0"), nullptr);
 }
 
+TEST_F(ControlFlowTest, WhatABodyWritesFirstItDoesNotRead) {
+  Variable *i = Counter(0), *kept = Counter(1);
+  const layers::Body body = layers::Body::Open(builder_);
+  Must(builder_.Append("increment", {{"X", i}}, {{"Out", kept}}));
+  Must(builder_.Append("increment", {{"X", kept}}, {{"Out", kept}}));
+  EXPECT_EQ(body.Reads(), std::vector<Variable*>{i});
+  EXPECT_EQ(body.Writes(), std::vector<Variable*>{kept});
+}
+
 TEST_F(ControlFlowTest, ALoopThatNeverEndsIsRefused) {
   Variable *i = Counter(0), *n = Counter(10);
   Variable* condition = Must(ApplyOperator(builder_, "less_than", {{"X", i}, {"Y", n}}));

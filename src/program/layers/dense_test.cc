@@ -90,6 +90,11 @@ TEST_F(DenseLayersTest, DataPutsTheBatchFirst) {
             "the variable 'a' is float32 [-1, 3, 4] already; give the new one another name");
 }
 
+TEST_F(DenseLayersTest, ATemporaryVariableTakesAFreeName) {
+  Variable* x = Data("fc_0.tmp_0", {3});
+  EXPECT_EQ(Must(layers::Fc(builder_, {x}, {.size = 2}))->name, "fc_0.tmp_2");
+}
+
 TEST_F(DenseLayersTest, InitializersBecomeOperationsOfTheStartupProgram) {
   startup_.set_random_seed(7);
   const auto parameter = [&](const std::string& name, Shape shape, const Initializer& initializer) {

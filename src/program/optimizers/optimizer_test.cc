@@ -122,6 +122,16 @@ TEST_F(OptimizerTest, ClipsBeforeItRegularizes) {
             "ParamOut=fc_0.w_0 <- sgd(Param=fc_0.w_0, LearningRate=learning_rate_0, Grad=clip_1.tmp_0) [optimize]\n");
 }
 
+TEST_F(OptimizerTest, AParametersOwnRegularizerGoesFirst) {
+  Variable* loss = FitALine();
+  main_.global_block().Find("fc_0.w_0")->parameter->regularizer = Regularizer{Regularizer::Kind::kL2, 0.5};
+  Optimizer sgd = *Optimizer::Make({.type = "SGD", .regularizer = Regularizer{Regularizer::Kind::kL2, 0.1}});
+  Must(sgd.Minimize(builder_, loss));
+  const auto& operations = main_.global_block().operations();
+  EXPECT_EQ(OperationText(*operations[6]), "Out=_generated_var_0 <- scale(X=fc_0.b_0, scale: 0.1) [optimize]");
+  EXPECT_EQ(OperationText(*operations[8]), "Out=_generated_var_1 <- scale(X=fc_0.w_0, scale: 0.5) [optimize]");
+}
+
 TEST_F(OptimizerTest, L1DecayAddsTheSign) {
   EXPECT_EQ(UpdateOfWeights({.type = "SGD", .regularizer = Regularizer{Regularizer::Kind::kL1, 0.1}}),
             "Out=_generated_var_1 <- sign(X=fc_0.w_0) [optimize]\n"

@@ -8,7 +8,7 @@ namespace {
 
 constexpr OpRow kDistributedRows[] = {
     {"send", "X*", "Out*?",
-     "trainer_id:int=0 epmap:strings=[] sections:ints=[] send_varnames:strings=[] num:int=0 merge_add:bool=false "
+     "trainer_id:int=0 epmap:strings=[] sections:longs=[] send_varnames:strings=[] num:int=0 merge_add:bool=false "
      "use_send_handler:bool=true",
      AsDeclared},
     {"recv", "X*?", "Out*",
@@ -29,21 +29,21 @@ constexpr OpRow kDistributedRows[] = {
      AsDeclared},
     {"prefetch", "X*", "Out*", "trainer_id:int=0 epmap:strings=[]", AsDeclared},
     {"distributed_lookup_table", "Ids* W", "Outputs*",
-     "table_names:strings=[] height_sections:ints=[] endpoints:strings=[] trainer_id:int=0 "
-     "lookup_table_version:string=lookup_table padding_idx:int=-1 dtype:int=5",
+     "table_names:strings=[] height_sections:longs=[] endpoints:strings=[] trainer_id:int=0 "
+     "lookup_table_version:string=lookup_table padding_idx:long=-1 dtype:int=5",
      AsDeclared},
-    {"lookup_sparse_table", "W Ids", "Out", "padding_idx:int=-1 auto_grown_table:bool=true is_test:bool=false",
+    {"lookup_sparse_table", "W Ids", "Out", "padding_idx:long=-1 auto_grown_table:bool=true is_test:bool=false",
      AsDeclared},
-    {"split_byref", "X", "Out*", "sections:ints=[] num:int=0", AsDeclared},
+    {"split_byref", "X", "Out*", "sections:longs=[] num:int=0", AsDeclared},
     {"split_ids", "Ids*", "Out*", "", AsDeclared},
-    {"split_selected_rows", "X", "Out*", "height_sections:ints=[]", AsDeclared},
+    {"split_selected_rows", "X", "Out*", "height_sections:longs=[]", AsDeclared},
     {"merge_ids", "Ids* Rows* X*", "Out*", "", AsDeclared},
     {"ref_by_trainer_id", "X* TrainerId", "Out", "", AsDeclared},
     {"recv_save", "", "",
-     "dtype:int=5 overwrite:bool=true file_path:string shape:ints=[] slice_varnames:strings=[] "
+     "dtype:int=5 overwrite:bool=true file_path:string shape:longs=[] slice_varnames:strings=[] "
      "remote_varnames:strings=[] slice_shapes:strings=[] endpoints:strings=[] trainer_id:int=0",
      AsDeclared},
-    {"fake_init", "", "Out", "shape:ints=[] dtype:int=5", AsDeclared},
+    {"fake_init", "", "Out", "shape:longs=[] dtype:int=5", AsDeclared},
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr OpRow kIoRows[] = {
     {"feed", "X", "Out", "col:int", AsDeclared},
     {"fetch", "X", "Out", "col:int", AsDeclared},
     {"save", "X", "", "overwrite:bool=true save_as_fp16:bool=false file_path:string", AsDeclared},
-    {"load", "", "Out", "load_as_fp16:bool=false file_path:string seek:int=-1 shape:ints=[]", AsDeclared},
+    {"load", "", "Out", "load_as_fp16:bool=false file_path:string seek:long=-1 shape:longs=[]", AsDeclared},
     {"save_combine", "X*", "Y?",
      "overwrite:bool=true save_as_fp16:bool=false file_path:string save_to_memory:bool=false", AsDeclared},
     {"load_combine", "", "Out*", "load_as_fp16:bool=false file_path:string model_from_memory:bool=false", AsDeclared},

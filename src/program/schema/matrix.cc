@@ -114,8 +114,8 @@ absl::Status InferLookupTable(InferContext& context) {
 absl::Status InferLookupTableV2(InferContext& context) { return SetRows(context, Shape(context.ShapeOf("Ids"))); }
 
 constexpr char kLookup[] =
-    "is_sparse:bool=false is_distributed:bool=false padding_idx:int=-1 grad_inplace:bool=false "
-    "remote_prefetch:bool=false trainer_id:int=0 height_sections:ints=[] epmap:strings=[] table_names:strings=[] "
+    "is_sparse:bool=false is_distributed:bool=false padding_idx:long=-1 grad_inplace:bool=false "
+    "remote_prefetch:bool=false trainer_id:int=0 height_sections:longs=[] epmap:strings=[] table_names:strings=[] "
     "entry:string=none";
 
 constexpr OpRow kMatrixRows[] = {

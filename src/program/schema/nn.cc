@@ -48,8 +48,8 @@ absl::StatusOr<int64_t> Slid(const Window& window, size_t axis, int64_t extent) 
   const int64_t before = four ? window.paddings[2 * axis] : window.paddings[axis];
   const int64_t after = four ? window.paddings[2 * axis + 1] : before;
   const int64_t around = window.algorithm == "VALID" ? 0 : before + after;
-  const int64_t reach = window.dilations[axis] * (window.size[axis] - 1) + 1;
-  const int64_t room = extent + around - reach;
+  const int64_t reach = Plus(Times(window.dilations[axis], window.size[axis] - 1), 1);
+  const int64_t room = Plus(extent + around, -reach);
   if (room < 0) {
     return absl::InvalidArgumentError(absl::StrCat("a window of ", reach, " does not fit an extent of ", extent,
                                                    " with a padding of ", around, "; make the window smaller"));
@@ -80,7 +80,7 @@ absl::Status InferConv2d(InferContext& context) {
   RETURN_IF_ERROR(WantPairs(window));
   const size_t channels = ChannelAxis(attributes, 4);
   const int64_t groups = std::max<int64_t>(attributes.Int("groups"), 1);
-  if (!MayEqual(input.shape[channels], filter[1] * groups))
+  if (!MayEqual(input.shape[channels], Times(filter[1], groups)))
     return context.Refuse({"Input", "Filter"}, "the channels of Input must be those of Filter times groups");
   Shape out = input.shape;
   out[channels] = filter[0];
@@ -101,13 +101,13 @@ absl::Status InferConv2dTranspose(InferContext& context) {
   const Window window = WindowOf(attributes, filter);
   RETURN_IF_ERROR(WantPairs(window));
   const std::vector<int64_t>& size = attributes.Ints("output_size");
-  out[ChannelAxis(attributes, 4)] = filter[1] * std::max<int64_t>(attributes.Int("groups"), 1);
+  out[ChannelAxis(attributes, 4)] = Times(filter[1], std::max<int64_t>(attributes.Int("groups"), 1));
   for (size_t i = 0; i < 2; ++i) {
     int64_t& extent = out[HeightAxis(attributes) + i];
     const int64_t around =
         window.paddings.size() == 4 ? window.paddings[2 * i] + window.paddings[2 * i + 1] : 2 * window.paddings[i];
-    if (extent >= 0)
-      extent = (extent - 1) * window.strides[i] - around + window.dilations[i] * (window.size[i] - 1) + 1;
+    const int64_t reach = Plus(Times(window.dilations[i], window.size[i] - 1), 1 - around);
+    if (extent >= 0) extent = Plus(Times(extent - 1, window.strides[i]), reach);
     if (i < size.size()) extent = size[i];
   }
   context.Set("Output", out, context.In("Input").dtype);
@@ -249,8 +249,8 @@ constexpr char kConv[] =
     "fuse_relu_before_depthwise_conv:bool=false";
 
 constexpr char kSampled[] =
-    "is_sparse:bool=false remote_prefetch:bool=false trainer_id:int=0 height_sections:ints=[] epmap:strings=[] "
-    "table_names:strings=[] num_total_classes:int num_neg_samples:int=10 sampler:int=0 seed:int=0 "
+    "is_sparse:bool=false remote_prefetch:bool=false trainer_id:int=0 height_sections:longs=[] epmap:strings=[] "
+    "table_names:strings=[] num_total_classes:int num_neg_samples:int=10 sampler:int=0 seed:long=0 "
     "custom_neg_classes:ints=[]";
 
 constexpr OpRow kNnRows[] = {
@@ -279,7 +279,7 @@ constexpr OpRow kNnRows[] = {
      "data_layout:string=NCHW sync_stats:bool=false",
      InferDataNorm},
     {"dropout", "X Seed?", "Out Mask?",
-     "dropout_prob:float=0.5 is_test:bool=false fix_seed:bool=false seed:int=0 "
+     "dropout_prob:float=0.5 is_test:bool=false fix_seed:bool=false seed:long=0 "
      "dropout_implementation:string=downgrade_in_infer|upscale_in_train",
      InferDropout},
     {"cvm", "X CVM", "Y", "use_cvm:bool=true", InferCvm},
@@ -290,7 +290,7 @@ constexpr OpRow kNnRows[] = {
     {"nce", "Input Label Weight Bias? SampleWeight? CustomDistProbs? CustomDistAlias? CustomDistAliasProbs?",
      "Cost SampleLogits? SampleLabels?", kSampled, InferNce},
     {"hierarchical_sigmoid", "X W Label PathTable? PathCode? Bias?", "Out PreOut? W_Out?",
-     "num_classes:int=2 is_sparse:bool=false remote_prefetch:bool=false trainer_id:int=0 height_sections:ints=[] "
+     "num_classes:int=2 is_sparse:bool=false remote_prefetch:bool=false trainer_id:int=0 height_sections:longs=[] "
      "epmap:strings=[] table_names:strings=[]",
      InferHierarchicalSigmoid},
     {"bilinear_tensor_product", "X Y Weight Bias?", "Out", "", InferBilinear},

@@ -1,8 +1,9 @@
-// One operator in the tables of this folder, written as text that is checked when the row is compiled:
+// One operator in the tables of this folder, written as text:
 //   {"sequence_pool", "X", "Out MaxIndex?", "pooltype:string=AVERAGE|SUM|SQRT pad_value:float=0", InferSequencePool}
 // A slot's name may have ? (may be empty) and * (holds many) behind it. An attribute is name:type=default, or name:type
-// if it must be given; a string may list its choices, the default first, and `:=` begins a list that has no default.
-// Lists are written [1,1], a dtype is an int that stands for its code. Thread-safety: constants.
+// if it must be given; a string may list its choices, the default first. Lists are written [1,1]; a dtype is an
+// int, its code. An int has 32 bits, as in Fluid; `long` and `longs` have 64.
+// Thread-safety: constants.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@
 
 namespace regatta::program {
 
-// Text that a row may have; anything else does not compile.
+// The words of a row, one space between two; anything else does not compile.
 struct RowText {
   std::string_view text;
 

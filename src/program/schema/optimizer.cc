@@ -37,7 +37,7 @@ constexpr OpRow kOptimizerRows[] = {
      "epsilon:float=1e-10 decay:float=0.9 momentum:float=0 centered:bool=false", InferUpdate},
     {"ftrl", "Param SquaredAccumulator LinearAccumulator Grad LearningRate", "ParamOut SquaredAccumOut LinearAccumOut",
      "l1:float=0 l2:float=0 lr_power:float=-0.5", InferUpdate},
-    {"dpsgd", "Param Grad LearningRate", "ParamOut", "clip:float=10 batch_size:float=16 sigma:float=1 seed:int=0",
+    {"dpsgd", "Param Grad LearningRate", "ParamOut", "clip:float=10 batch_size:float=16 sigma:float=1 seed:long=0",
      InferUpdate},
 };
 

@@ -30,9 +30,9 @@ absl::StatusOr<Shape> Reshaped(const InferContext& context, const Shape& x, cons
   }
   int64_t have = 1, want = 1;  // without the extents that are copied
   for (size_t i = 0; i < x.size(); ++i)
-    if (!copied.contains(i)) have = have < 0 || x[i] < 0 ? kUnknownExtent : have * x[i];
+    if (!copied.contains(i)) have = have < 0 || x[i] < 0 ? kUnknownExtent : Times(have, x[i]);
   for (size_t i = 0; i < out.size(); ++i)
-    if (i != unknown && !copied.contains(i)) want *= out[i];
+    if (i != unknown && !copied.contains(i)) want = Times(want, out[i]);
   const bool fits = have < 0 || (unknown < out.size() ? want > 0 && have % want == 0 : have == want);
   if (!fits) {
     return context.Refuse(
@@ -126,7 +126,7 @@ absl::Status InferExpand(InferContext& context) {
     return context.Refuse({"X"}, absl::StrCat("expand_times is ", ShapeText(times), "; want a number for each extent"));
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i] < 0) continue;
-    out[i] = i < times.size() && times[i] > 0 && !by_tensor ? out[i] * times[i] : kUnknownExtent;
+    out[i] = i < times.size() && times[i] > 0 && !by_tensor ? Times(out[i], times[i]) : kUnknownExtent;
   }
   context.Set("Out", out, context.In("X").dtype, context.In("X").lod_level);
   return absl::OkStatus();

@@ -318,6 +318,11 @@ TEST(SchemaShapes, Losses) {
        "cross_entropy: X is [-1, 8] and Label is [-1, 8]: want a label of shape [.., 1]; labels for each class need "
        "soft_label=True"},
       {"cross_entropy", {{"X", {-1, 8}}, {"Label", {-1, 8}}}, {{"soft_label", true}}, "Y", "float32 [-1, 1]"},
+      {"cross_entropy",
+       {{"X", {20, 8}}, {"Label", {16, 1}, kIds}},
+       {},
+       "Y",
+       "cross_entropy: X is [20, 8] and Label is [16, 1]: want as many labels as samples"},
       {"softmax_with_cross_entropy", {{"Logits", {-1, 8}}, {"Label", {-1, 1}, kIds}}, {}, "Loss", "float32 [-1, 1]"},
       {"sigmoid_cross_entropy_with_logits",
        {{"X", {20, 1}}, {"Label", {16, 1}}},
@@ -330,6 +335,38 @@ TEST(SchemaShapes, Losses) {
        {{"num_total_classes", int64_t{100}}},
        "Cost",
        "float32 [-1, 1]"},
+  });
+}
+
+TEST(SchemaShapes, ImpossibleExtentsAreRefused) {
+  const int64_t large = int64_t{1} << 40;
+  Check({
+      {"expand",
+       {{"X", {large}}},
+       {{"expand_times", Ints{1 << 20}}},
+       "Out",
+       "expand: Out would be [1152921504606846976]; want extents from 0 to 281474976710656, or -1"},
+      {"expand",
+       {{"X", {large}}},
+       {{"expand_times", Ints{1 << 30}}},
+       "Out",
+       "expand: Out would be [9223372036854775807]; want extents from 0 to 281474976710656, or -1"},
+      {"fill_constant",
+       {},
+       {{"shape", Ints{-5}}},
+       "Out",
+       "fill_constant: Out would be [-5]; want extents from 0 to 281474976710656, or -1"},
+      {"relu",
+       {{"X", {large << 20}}},
+       {},
+       "Out",
+       "relu: X is [1152921504606846976]; want extents from 0 to 281474976710656, or -1"},
+      {"top_k",
+       {{"X", {-1, 8}}},
+       {{"k", large}},
+       "Out",
+       "top_k: attribute k is 1099511627776; want integers of 32 bits"},
+      {"fill_constant", {}, {{"shape", Ints{large}}}, "Out", "float32 [1099511627776]"},
   });
 }
 

@@ -27,9 +27,9 @@ absl::Status InferSequenceConv(InferContext& context) {
   if (context.attributes().Int("contextStride") != 1)
     return absl::InvalidArgumentError("filter_stride must be 1, as in Fluid");
   const int64_t length = context.attributes().Int("contextLength");
-  if (x.shape[1] > 0 && !MayEqual(filter[0], length * x.shape[1])) {
-    return context.Refuse({"X", "Filter"},
-                          absl::StrCat("want a filter of ", length * x.shape[1], " rows: ", length, " steps of X"));
+  if (x.shape[1] > 0 && !MayEqual(filter[0], Times(length, x.shape[1]))) {
+    return context.Refuse({"X", "Filter"}, absl::StrCat("want a filter of ", Times(length, x.shape[1]),
+                                                        " rows: ", length, " steps of X"));
   }
   context.Set("Out", {x.shape[0], filter[1]}, x.dtype, x.lod_level);
   return absl::OkStatus();
@@ -112,7 +112,7 @@ absl::Status InferLstm(InferContext& context) {
   const Variable& input = context.In("Input");
   const Shape& weight = context.ShapeOf("Weight");
   if (input.shape.empty() || weight.empty()) return absl::OkStatus();
-  if (!MayEqual(input.shape[1], 4 * weight[0]))
+  if (!MayEqual(input.shape[1], Times(4, weight[0])))
     return context.Refuse({"Input", "Weight"},
                           "Input must have 4 columns for each of the cell: fc(size=4 * n) before "
                           "dynamic_lstm(size=4 * n)");
@@ -142,7 +142,7 @@ absl::Status InferGru(InferContext& context) {
   const Variable& input = context.In("Input");
   const Shape& weight = context.ShapeOf("Weight");
   if (input.shape.empty() || weight.empty()) return absl::OkStatus();
-  if (!MayEqual(input.shape[1], 3 * weight[0]))
+  if (!MayEqual(input.shape[1], Times(3, weight[0])))
     return context.Refuse({"Input", "Weight"},
                           "Input must have 3 columns for each of the cell: fc(size=3 * n) before "
                           "dynamic_gru(size=n)");

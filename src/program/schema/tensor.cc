@@ -26,7 +26,7 @@ absl::Status InferConcat(InferContext& context) {
     bool fits = out.size() == x.shape.size();
     for (size_t j = 0; fits && j < out.size(); ++j) {
       if (j == axis) {
-        out[j] = out[j] < 0 || x.shape[j] < 0 ? kUnknownExtent : out[j] + x.shape[j];
+        out[j] = out[j] < 0 || x.shape[j] < 0 ? kUnknownExtent : Plus(out[j], x.shape[j]);
       } else {
         fits = MayEqual(out[j], x.shape[j]);
         out[j] = std::max(out[j], x.shape[j]);
@@ -327,13 +327,13 @@ constexpr OpRow kTensorRows[] = {
     {"reverse", "X", "Out", "axis:ints", OutLikeX},
     {"multiplex", "Ids X*", "Out", "", InferMultiplex},
     {"norm", "X", "Out Norm?", "axis:int epsilon:float=1e-10", InferNorm},
-    {"hash", "X", "Out", "num_hash:int=1 mod_by:int=100000", InferHash},
-    {"shard_index", "X", "Out", "index_num:int nshards:int shard_id:int ignore_value:int=-1", OutLikeX},
+    {"hash", "X", "Out", "num_hash:int=1 mod_by:long=100000", InferHash},
+    {"shard_index", "X", "Out", "index_num:long nshards:int shard_id:int ignore_value:int=-1", OutLikeX},
     {"unique", "X", "Out Index", "dtype:int=3", InferUnique},
     {"unique_with_counts", "X", "Out Index Count", "dtype:int=3", InferUnique},
     {"diag", "Diagonal", "Out", "", InferDiag},
-    {"sampling_id", "X", "Out", "min:float=0 max:float=1 seed:int=0", InferSamplingId},
-    {"shuffle_batch", "X Seed?", "Out ShuffleIdx? SeedOut?", "startup_seed:int=0", InferShuffle},
+    {"sampling_id", "X", "Out", "min:float=0 max:float=1 seed:long=0", InferSamplingId},
+    {"shuffle_batch", "X Seed?", "Out ShuffleIdx? SeedOut?", "startup_seed:long=0", InferShuffle},
     {"merge_selected_rows", "X", "Out", "", OutLikeX},
     {"get_tensor_from_selected_rows", "X", "Out", "", InferRowsAsTensor},
 };
