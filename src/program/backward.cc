@@ -112,12 +112,20 @@ class Paths {
   const NameSet& no_gradient_;
 };
 
-// Whether every use of the table is a sparse lookup, so that its gradient is rows.
+// Whether the operation only looks up rows of the table, and says so.
+bool LooksUpSparsely(const Operation& operation, const std::string& table) {
+  if (!operation.attributes.Bool("is_sparse") && !operation.attributes.Bool("is_distributed")) return false;
+  for (const char* slot : {"W", "Weight"})
+    if (std::ranges::find(operation.Input(slot), table) != operation.Input(slot).end()) return true;
+  return false;
+}
+
+// Whether every use of the table is such a lookup, so that its gradient is rows.
 bool IsLookedUpSparsely(const Block& block, const std::string& name) {
   bool sparse = false;
   for (const auto& operation : block.operations()) {
     if (!operation->Reads(name) || operation->role != Role::kForward) continue;
-    if (!operation->attributes.Bool("is_sparse") && !operation->attributes.Bool("is_distributed")) return false;
+    if (!LooksUpSparsely(*operation, name)) return false;
     sparse = true;
   }
   return sparse;

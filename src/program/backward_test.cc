@@ -1,5 +1,6 @@
 #include "program/backward.h"
 
+#include "program/layers/loss.h"
 #include "program/test_network.h"
 
 namespace regatta::program {
@@ -33,6 +34,24 @@ TEST_F(BackwardTest, SparseLookupsGiveRows) {
   ASSERT_TRUE(AppendBackward(builder_, Must(layers::Mean(builder_, sum))).ok());
   EXPECT_EQ(TypeOf("embedding_0.w_0@GRAD"), "selected_rows float32 [10, 4]");
   EXPECT_EQ(TypeOf("embedding_1.w_0@GRAD"), "float32 [10, 4]");
+}
+
+TEST_F(BackwardTest, OfASparseNceTheBiasIsATensor) {
+  Variable* cost = Must(layers::Nce(builder_, Data("x", {8}), Data("y", {1}, DataType::kInt64),
+                                    {.num_total_classes = 100, .is_sparse = true}));
+  ASSERT_TRUE(AppendBackward(builder_, Must(layers::Mean(builder_, cost))).ok());
+  EXPECT_EQ(TypeOf("nce_0.w_0@GRAD"), "selected_rows float32 [100, 8]");
+  EXPECT_EQ(TypeOf("nce_0.b_0@GRAD"), "float32 [100, 1]");
+}
+
+TEST_F(BackwardTest, ATableThatIsAlsoReadWholeHasATensorAsGradient) {
+  Variable* ids = Data("ids", {1}, DataType::kInt64);
+  Variable* rows =
+      Must(layers::Embedding(builder_, ids, {.size = {10, 4}, .is_sparse = true, .weight = {.name = "table"}}));
+  Variable* table = main_.global_block().Find("table");
+  Variable* scores = Must(ApplyOperator(builder_, "matmul", {{"X", rows}, {"Y", table}}, {{"transpose_Y", true}}));
+  ASSERT_TRUE(AppendBackward(builder_, Must(layers::Mean(builder_, scores))).ok());
+  EXPECT_EQ(TypeOf("table@GRAD"), "float32 [10, 4]");
 }
 
 TEST_F(BackwardTest, StopGradientTrainableAndNoGradSetAreRespected) {

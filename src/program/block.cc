@@ -62,11 +62,12 @@ absl::Status Block::RenameVariable(std::string_view from, const std::string& to)
   return absl::OkStatus();
 }
 
-void Block::RemoveVariable(std::string_view name) {
-  const Variable* variable = FindHere(name);
-  if (variable == nullptr) return;
-  by_name_.erase(variable->name);
-  std::erase_if(variables_, [&](const auto& each) { return each.get() == variable; });
+void Block::RemoveVariables(const std::function<bool(const Variable&)>& unwanted) {
+  std::erase_if(variables_, [&](const auto& variable) {
+    if (!unwanted(*variable)) return false;
+    by_name_.erase(variable->name);
+    return true;
+  });
 }
 
 Operation& Block::InsertOperation(size_t at, Operation operation) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,8 +41,8 @@ class Block {
   absl::StatusOr<Variable*> AddVariable(Variable variable);
   // NOT_FOUND if there is none, ALREADY_EXISTS if the new name is taken. Operations of this block follow.
   absl::Status RenameVariable(std::string_view from, const std::string& to);
-  // Nothing if there is none. Operations that name it are left as they are.
-  void RemoveVariable(std::string_view name);
+  // Those that `unwanted` says. Operations that name them are left as they are.
+  void RemoveVariables(const std::function<bool(const Variable&)>& unwanted);
 
   Operation& AddOperation(Operation operation) { return InsertOperation(operations_.size(), std::move(operation)); }
   // Before operation `at`; `at` <= operations().size().

@@ -49,7 +49,7 @@ TEST(Block, ARemovedVariableIsGone) {
   Block& block = program.global_block();
   ASSERT_TRUE(block.AddVariable(Named("a")).ok());
   ASSERT_TRUE(block.AddVariable(Named("b")).ok());
-  block.RemoveVariable("a");
+  block.RemoveVariables([](const Variable& variable) { return variable.name == "a"; });
   EXPECT_EQ(block.Find("a"), nullptr);
   ASSERT_EQ(block.variables().size(), 1u);
   EXPECT_EQ(block.variables()[0]->name, "b");

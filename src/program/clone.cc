@@ -49,14 +49,10 @@ void RemoveUnusedVariables(Program& program) {
     for (const auto& operation : program.block(i).operations())
       for (const Slots* slots : {&operation->inputs, &operation->outputs})
         for (const Slot& slot : *slots) used.insert(slot.variables.begin(), slot.variables.end());
-  for (size_t i = 0; i < program.block_count(); ++i) {
-    Block& block = program.block(i);
-    Names unused;
-    for (const auto& variable : block.variables())
-      if (!variable->is_data && !variable->parameter && !used.contains(variable->name))
-        unused.push_back(variable->name);
-    for (const std::string& name : unused) block.RemoveVariable(name);
-  }
+  const auto unused = [&](const Variable& variable) {
+    return !variable.is_data && !variable.parameter && !used.contains(variable.name);
+  };
+  for (size_t i = 0; i < program.block_count(); ++i) program.block(i).RemoveVariables(unused);
 }
 
 }  // namespace regatta::program

@@ -1,7 +1,7 @@
 // An operation of a block: what is done, with which variables, and where the user's program asked for it.
 // Thread-safety: a plain value.
-// Invariant: one that AppendOperation (append.h) took or a program_proto.h reader gave fits its schema: its slots and
-// attributes are the schema's, and every attribute with a default is there.
+// Invariant: one that AppendOperation (append.h) took or ParseProgram (program_file.h) gave fits its schema: its slots
+// and attributes are the schema's, and every attribute with a default is there.
 #pragma once
 
 #include <cstdint>

@@ -20,6 +20,13 @@ Slots SlotsOf(const Arguments& arguments) {
   return slots;
 }
 
+DataType FirstType(const Arguments& arguments) {
+  for (const Argument& argument : arguments)
+    for (const Variable* variable : argument.variables)
+      if (variable != nullptr) return variable->dtype;
+  return DataType::kFloat32;
+}
+
 }  // namespace
 
 absl::Status ProgramBuilder::Error(std::string_view message) const {
@@ -97,8 +104,7 @@ absl::StatusOr<Variable*> ProgramBuilder::CreateParameter(const ParameterAttribu
 
 absl::StatusOr<Variable*> LayerCall::Apply(std::string_view type, const Arguments& inputs, Attributes attributes,
                                            std::string_view output) {
-  const DataType dtype = inputs.empty() ? DataType::kFloat32 : inputs.front().variables.front()->dtype;
-  ASSIGN_OR_RETURN(Variable * out, Temporary(dtype));
+  ASSIGN_OR_RETURN(Variable * out, Temporary(FirstType(inputs)));
   RETURN_IF_ERROR(builder_.Append(type, inputs, {{output, out}}, std::move(attributes)).status());
   return out;
 }

@@ -35,39 +35,53 @@ std::vector<int64_t> BodiesOf(const Operation& operation) {
   return bodies;
 }
 
-// What the operation reads, in its bodies too; `used` gets the blocks.
-void AddReads(const Program& program, const Operation& operation, Needed& needed, std::set<int64_t>& used) {
-  for (const Slot& slot : operation.inputs) needed.insert(slot.variables.begin(), slot.variables.end());
-  for (const int64_t body : BodiesOf(operation)) {
-    if (body <= 0 || body >= static_cast<int64_t>(program.block_count()) || !used.insert(body).second) continue;
-    for (const auto& inner : program.block(body).operations()) AddReads(program, *inner, needed, used);
+void Insert(Needed& names, const Slots& slots) {
+  for (const Slot& slot : slots) names.insert(slot.variables.begin(), slot.variables.end());
+}
+
+// What is kept of a program, found from its end on.
+struct Kept {
+  Needed read = {};   // must be there before the operations that are kept
+  Needed named = {};  // by those operations
+  std::set<int64_t> blocks = {0};
+
+  // In the operation's bodies too.
+  void Add(const Program& program, const Operation& operation) {
+    Insert(read, operation.inputs);
+    Insert(named, operation.inputs);
+    Insert(named, operation.outputs);
+    for (const int64_t body : BodiesOf(operation)) {
+      if (body <= 0 || body >= static_cast<int64_t>(program.block_count()) || !blocks.insert(body).second) continue;
+      for (const auto& inner : program.block(body).operations()) Add(program, *inner);
+    }
   }
-}
 
-bool WritesAny(const Operation& operation, const Needed& needed) {
-  return std::ranges::any_of(operation.outputs, [&](const Slot& slot) {
-    return std::ranges::any_of(slot.variables, [&](const std::string& name) { return needed.contains(name); });
-  });
-}
+  // Whether it writes what is read, and not fed.
+  bool Wants(const Operation& operation, const Needed& feeds) const {
+    return std::ranges::any_of(operation.outputs, [&](const Slot& slot) {
+      return std::ranges::any_of(slot.variables,
+                                 [&](const std::string& name) { return read.contains(name) && !feeds.contains(name); });
+    });
+  }
+};
 
-// Removes what is not needed; returns what the rest reads.
-Needed RemoveUnneeded(Program& program, const Needed& feeds, Needed needed) {
+// Removes the operations that `targets` do not need; returns the names that are left.
+Needed RemoveUnneeded(Program& program, const Needed& feeds, const Needed& targets) {
   Block& block = program.global_block();
-  std::set<int64_t> used = {0};
+  Kept kept{.read = targets, .named = targets};
+  kept.named.insert(feeds.begin(), feeds.end());
   for (size_t i = block.operations().size(); i-- > 0;) {
     const Operation& operation = *block.operations()[i];
-    Needed wanted;
-    std::ranges::set_difference(needed, feeds, std::inserter(wanted, wanted.end()));
-    if (WritesAny(operation, wanted)) {
-      AddReads(program, operation, needed, used);
+    if (kept.Wants(operation, feeds)) {
+      kept.Add(program, operation);
     } else {
       block.RemoveOperations(i, i + 1);
     }
   }
   for (size_t i = 1; i < program.block_count(); ++i)
-    if (!used.contains(static_cast<int64_t>(i)))
+    if (!kept.blocks.contains(static_cast<int64_t>(i)))
       program.block(i).RemoveOperations(0, program.block(i).operations().size());
-  return needed;
+  return kept.named;
 }
 
 absl::Status AddHolder(Block& block, const char* name) {
@@ -99,20 +113,10 @@ absl::StatusOr<std::unique_ptr<Program>> Prune(const Program& program, const std
       return absl::InvalidArgumentError(absl::StrCat("the target '", base::Printable(target),
                                                      "' belongs to the training alone; give one of the network"));
   }
-  const Needed needed =
+  const Needed named =
       RemoveUnneeded(*pruned, Needed(feeds.begin(), feeds.end()), Needed(targets.begin(), targets.end()));
-  for (size_t i = 0; i < pruned->block_count(); ++i) {
-    Block& block = pruned->block(i);
-    Names unused;
-    for (const auto& variable : block.variables())
-      if (!needed.contains(variable->name) && std::ranges::find(feeds, variable->name) == feeds.end())
-        unused.push_back(variable->name);
-    std::erase_if(unused, [&](const std::string& name) {
-      return std::ranges::any_of(block.operations(),
-                                 [&](const auto& op) { return op->Reads(name) || op->Writes(name); });
-    });
-    for (const std::string& name : unused) block.RemoveVariable(name);
-  }
+  for (size_t i = 0; i < pruned->block_count(); ++i)
+    pruned->block(i).RemoveVariables([&](const Variable& variable) { return !named.contains(variable.name); });
   return pruned;
 }
 

@@ -72,6 +72,19 @@ TEST_F(PruneTest, AFeedMayBeInTheMiddle) {
   EXPECT_EQ(program->global_block().Find("fc_0.w_0"), nullptr);
 }
 
+TEST_F(PruneTest, WhatOnlyWritesASecondOutputGoes) {
+  Variable* x = Data("x", {5});
+  Variable* place = Must(builder_.CreateVariable("place", DataType::kInt64));
+  for (const char* name : {"first", "second"}) {
+    Variable* top = Must(builder_.CreateVariable(name, DataType::kFloat32));
+    Must(builder_.Append("top_k", {{"X", x}}, {{"Out", top}, {"Indices", place}}));
+  }
+  const auto program = Must(Prune(main_, {"x"}, {"second_0"}));
+  EXPECT_EQ(Types(*program), "top_k ");
+  EXPECT_NE(program->global_block().Find("place_0"), nullptr);
+  EXPECT_EQ(program->global_block().Find("first_0"), nullptr);
+}
+
 TEST_F(PruneTest, WhatCannotBeIsNamed) {
   Train();
   EXPECT_EQ(InferenceProgram(main_, {"x"}, {"nobody"}).status().message(),

@@ -18,7 +18,8 @@ absl::StatusOr<Variable*> Data(ProgramBuilder& builder, const std::string& name,
   variable.is_data = true;
   Block& block = builder.main().global_block();
   if (Variable* there = block.FindHere(name)) {
-    if (*there == variable) return there;
+    if (there->is_data && TypeText(*there) == TypeText(variable) && there->lod_level == variable.lod_level)
+      return there;
     return builder.Error(absl::StrCat("the variable '", base::Printable(name), "' is ", TypeText(*there),
                                       " already; give the new one another name"));
   }

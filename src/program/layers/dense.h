@@ -18,7 +18,7 @@ struct DataOptions {
   bool stop_gradient = true;
 };
 
-// A variable that is fed. One that is there already is returned if it is the same.
+// A variable that is fed. Data of that name is returned if it has the same type, shape and levels.
 absl::StatusOr<Variable*> Data(ProgramBuilder& builder, const std::string& name, const DataOptions& options);
 
 struct FcOptions {

@@ -59,6 +59,16 @@ TEST_F(DenseLayersTest, AParameterWithANameIsShared) {
       "name");
 }
 
+TEST_F(DenseLayersTest, ATestProgramMayShareTheStartupProgram) {
+  Must(layers::Fc(builder_, {Data("x", {3})}, {.size = 2}));
+  Program test;
+  NameGenerator names;
+  ProgramBuilder builder(test, startup_, names);
+  Variable* x = Must(layers::Data(builder, "x", {.shape = {3}}));
+  EXPECT_EQ(Must(layers::Fc(builder, {x}, {.size = 2}))->name, "fc_0.tmp_1");
+  EXPECT_EQ(startup_.global_block().operations().size(), 2u);
+}
+
 TEST_F(DenseLayersTest, EmbeddingTakesIdsWithAndWithoutAOne) {
   Variable* ids = Data("ids", {1}, DataType::kInt64, 1);
   Variable* rows = Must(layers::Embedding(builder_, ids, {.size = {10, 4}, .padding_idx = -1}));
@@ -85,7 +95,9 @@ TEST_F(DenseLayersTest, DataPutsTheBatchFirst) {
   EXPECT_EQ(TypeText(*Data("b", {-1, 4})), "float32 [-1, 4]");
   EXPECT_EQ(TypeText(*Must(layers::Data(builder_, "c", {.shape = {8, 4}, .append_batch_size = false}))),
             "float32 [8, 4]");
+  Data("a", {3, 4})->stop_gradient = false;
   EXPECT_EQ(Data("a", {3, 4}), Data("a", {3, 4}));
+  EXPECT_FALSE(layers::Data(builder_, "a", {.shape = {3, 4}, .lod_level = 1}).ok());
   EXPECT_EQ(layers::Data(builder_, "a", {.shape = {5}}).status().message(),
             "the variable 'a' is float32 [-1, 3, 4] already; give the new one another name");
 }

@@ -6,20 +6,35 @@ namespace regatta::program::layers {
 
 namespace {
 
-absl::StatusOr<Variable*> Schedule(ProgramBuilder& builder, const char* kind, Attributes attributes, int64_t begin = 0,
-                                   Variable* after = nullptr) {
+// Where a rate is written: a temporary variable, or a state of Fluid's name if that is free.
+absl::StatusOr<Variable*> CreateRate(ProgramBuilder& builder, const std::string& state) {
+  if (!state.empty() && builder.main().global_block().FindHere(state) == nullptr)
+    return builder.CreateState(state, {1}, DataType::kFloat32, Initializer::Constant(0));
+  ASSIGN_OR_RETURN(Variable * rate, builder.CreateVariable("tmp", DataType::kFloat32));
+  rate->stop_gradient = true;
+  return rate;
+}
+
+struct ScheduleOptions {
+  int64_t begin = 0;          // the counter in the first step
+  Variable* after = nullptr;  // the rate of another schedule
+  std::string state = {};     // the name of the variable that holds the rate, if scripts know it
+};
+
+absl::StatusOr<Variable*> Schedule(ProgramBuilder& builder, const char* kind, Attributes attributes,
+                                   const ScheduleOptions& options = {}) {
   for (const char* divisor : {"decay_steps", "warmup_steps", "step_each_epoch", "epochs", "d_model"}) {
     if (attributes.Find(divisor) != nullptr && !(attributes.Float(divisor) > 0))
       return builder.Error(absl::StrCat(divisor, " is ", attributes.Float(divisor), "; want more than 0"));
   }
-  ASSIGN_OR_RETURN(Variable * step, StepCounter(builder, kDecayCounter, begin));
+  ASSIGN_OR_RETURN(Variable * step, StepCounter(builder, kDecayCounter, options.begin));
   const RoleScope role(builder, Role::kLrSchedule);
-  ASSIGN_OR_RETURN(Variable * rate, builder.CreateVariable("tmp", DataType::kFloat32));
-  rate->stop_gradient = true;
+  ASSIGN_OR_RETURN(Variable * rate, CreateRate(builder, options.state));
   attributes.Set("kind", std::string(kind));
-  RETURN_IF_ERROR(
-      builder.Append("lr_schedule", {{"Step", step}, {"LearningRate", after}}, {{"Out", rate}}, std::move(attributes))
-          .status());
+  RETURN_IF_ERROR(builder
+                      .Append("lr_schedule", {{"Step", step}, {"LearningRate", options.after}}, {{"Out", rate}},
+                              std::move(attributes))
+                      .status());
   return rate;
 }
 
@@ -71,13 +86,14 @@ absl::StatusOr<Variable*> PolynomialDecay(ProgramBuilder& builder, const Polynom
 
 absl::StatusOr<Variable*> PiecewiseDecay(ProgramBuilder& builder, const std::vector<double>& boundaries,
                                          const std::vector<double>& values) {
-  return Schedule(builder, "piecewise", {{"boundaries", boundaries}, {"values", values}});
+  return Schedule(builder, "piecewise", {{"boundaries", boundaries}, {"values", values}}, {.state = "learning_rate"});
 }
 
 absl::StatusOr<Variable*> NoamDecay(ProgramBuilder& builder, double d_model, double warmup_steps,
                                     double learning_rate) {
   return Schedule(builder, "noam",
-                  {{"d_model", d_model}, {"warmup_steps", warmup_steps}, {"learning_rate", learning_rate}}, 1);
+                  {{"d_model", d_model}, {"warmup_steps", warmup_steps}, {"learning_rate", learning_rate}},
+                  {.begin = 1});
 }
 
 absl::StatusOr<Variable*> CosineDecay(ProgramBuilder& builder, double learning_rate, double step_each_epoch,
@@ -91,7 +107,8 @@ absl::StatusOr<Variable*> LinearWarmup(ProgramBuilder& builder, const std::varia
   Attributes attributes = {{"warmup_steps", warmup_steps}, {"start_lr", start_lr}, {"end_lr", end_lr}};
   Variable* const* rate = std::get_if<Variable*>(&after);
   if (rate == nullptr) attributes.Set("learning_rate", std::get<double>(after));
-  return Schedule(builder, "linear_warmup", std::move(attributes), 0, rate == nullptr ? nullptr : *rate);
+  return Schedule(builder, "linear_warmup", std::move(attributes),
+                  {.after = rate == nullptr ? nullptr : *rate, .state = "learning_rate_warmup"});
 }
 
 }  // namespace regatta::program::layers

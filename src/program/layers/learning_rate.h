@@ -45,7 +45,7 @@ struct PolynomialDecayOptions {
 // multiple of decay_steps from t on, at least decay_steps.
 absl::StatusOr<Variable*> PolynomialDecay(ProgramBuilder& builder, const PolynomialDecayOptions& options);
 
-// values[i], i = how many boundaries are <= t.
+// values[i], i = how many boundaries are <= t. The rate is the persistable variable "learning_rate".
 absl::StatusOr<Variable*> PiecewiseDecay(ProgramBuilder& builder, const std::vector<double>& boundaries,
                                          const std::vector<double>& values);
 
@@ -58,7 +58,7 @@ absl::StatusOr<Variable*> CosineDecay(ProgramBuilder& builder, double learning_r
                                       double epochs);
 
 // start_lr + (end_lr − start_lr) · t / warmup_steps while t < warmup_steps; then `after`: a rate, or the variable of
-// another schedule.
+// another schedule. The rate is the persistable variable "learning_rate_warmup".
 absl::StatusOr<Variable*> LinearWarmup(ProgramBuilder& builder, const std::variant<double, Variable*>& after,
                                        double warmup_steps, double start_lr, double end_lr);
 

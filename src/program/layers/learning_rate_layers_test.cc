@@ -42,15 +42,17 @@ TEST_F(LearningRateLayersTest, EveryScheduleIsOneOperation) {
       "learning_rate: 0.1) [lr_schedule]\n"
       "Out=tmp_2 <- lr_schedule(Step=@LR_DECAY_COUNTER@, decay_steps: 20, end_learning_rate: 1e-04, kind: "
       "\"polynomial\", learning_rate: 0.1, power: 2) [lr_schedule]\n"
-      "Out=tmp_3 <- lr_schedule(Step=@LR_DECAY_COUNTER@, boundaries: [10, 20], kind: \"piecewise\", values: [1, 0.5, "
+      "Out=learning_rate <- lr_schedule(Step=@LR_DECAY_COUNTER@, boundaries: [10, 20], kind: \"piecewise\", values: "
+      "[1, 0.5, "
       "0.1]) [lr_schedule]\n"
-      "Out=tmp_4 <- lr_schedule(Step=@LR_DECAY_COUNTER@, d_model: 64, kind: \"noam\", learning_rate: 1, "
+      "Out=tmp_3 <- lr_schedule(Step=@LR_DECAY_COUNTER@, d_model: 64, kind: \"noam\", learning_rate: 1, "
       "warmup_steps: 100) [lr_schedule]\n"
-      "Out=tmp_5 <- lr_schedule(Step=@LR_DECAY_COUNTER@, epochs: 5, kind: \"cosine\", learning_rate: 0.1, "
+      "Out=tmp_4 <- lr_schedule(Step=@LR_DECAY_COUNTER@, epochs: 5, kind: \"cosine\", learning_rate: 0.1, "
       "step_each_epoch: 10) [lr_schedule]\n"
-      "Out=tmp_6 <- lr_schedule(Step=@LR_DECAY_COUNTER@, LearningRate=tmp_5, end_lr: 0.1, kind: \"linear_warmup\", "
+      "Out=learning_rate_warmup <- lr_schedule(Step=@LR_DECAY_COUNTER@, LearningRate=tmp_4, end_lr: 0.1, kind: "
+      "\"linear_warmup\", "
       "start_lr: 0.01, warmup_steps: 50) [lr_schedule]\n"
-      "Out=tmp_7 <- lr_schedule(Step=@LR_DECAY_COUNTER@, end_lr: 0.1, kind: \"linear_warmup\", learning_rate: 0.1, "
+      "Out=tmp_5 <- lr_schedule(Step=@LR_DECAY_COUNTER@, end_lr: 0.1, kind: \"linear_warmup\", learning_rate: 0.1, "
       "start_lr: 0.01, warmup_steps: 50) [lr_schedule]\n");
 }
 

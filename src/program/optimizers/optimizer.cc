@@ -55,11 +55,14 @@ absl::StatusOr<Minimized> Optimizer::Minimize(ProgramBuilder& builder, Variable*
 }
 
 absl::StatusOr<Minimized> Optimizer::ApplyGradients(ProgramBuilder& builder, std::vector<ParameterGradient> gradients) {
+  std::erase_if(gradients, [](const ParameterGradient& each) { return each.gradient == nullptr; });
   std::ranges::sort(gradients, {}, [](const ParameterGradient& each) { return each.parameter->name; });
   ASSIGN_OR_RETURN(gradients, AppendGradientClip(builder, std::move(gradients), options_.gradient_clip));
   ASSIGN_OR_RETURN(gradients, AppendRegularizers(builder, std::move(gradients), options_.regularizer));
   for (const ParameterGradient& each : gradients) RETURN_IF_ERROR(CreateAccumulators(builder, *each.parameter));
-  RETURN_IF_ERROR(CreateLearningRate(builder));
+  if (learning_rate(builder.main()) == nullptr) {
+    ASSIGN_OR_RETURN(learning_rates_[&builder.main()], CreateLearningRate(builder));
+  }
   Minimized result;
   for (const ParameterGradient& each : gradients) {
     ASSIGN_OR_RETURN(Operation * update, AppendUpdate(builder, each));
@@ -70,29 +73,24 @@ absl::StatusOr<Minimized> Optimizer::ApplyGradients(ProgramBuilder& builder, std
   return result;
 }
 
-absl::Status Optimizer::CreateLearningRate(ProgramBuilder& builder) {
-  if (learning_rate_ != nullptr) return absl::OkStatus();
-  if (Variable* const* given = std::get_if<Variable*>(&options_.learning_rate)) {
-    learning_rate_ = *given;
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(learning_rate_,
-                   builder.CreateState(builder.names().Generate("learning_rate"), {1}, DataType::kFloat32,
-                                       Initializer::Constant(std::get<double>(options_.learning_rate))));
-  return absl::OkStatus();
+absl::StatusOr<Variable*> Optimizer::CreateLearningRate(ProgramBuilder& builder) {
+  if (Variable* const* given = std::get_if<Variable*>(&options_.learning_rate)) return *given;
+  return builder.CreateState(builder.names().Generate("learning_rate"), {1}, DataType::kFloat32,
+                             Initializer::Constant(std::get<double>(options_.learning_rate)));
 }
 
 absl::StatusOr<Variable*> Optimizer::RateOf(ProgramBuilder& builder, const Variable& parameter) {
+  Variable* whole = learning_rate(builder.main());
   const double factor = parameter.parameter->learning_rate;
-  if (factor == 1) return learning_rate_;
+  if (factor == 1) return whole;
   const RoleScope role(builder, Role::kLrSchedule);
-  ASSIGN_OR_RETURN(Variable * rate, builder.CreateVariable("tmp", learning_rate_->dtype));
-  RETURN_IF_ERROR(builder.Append("scale", {{"X", learning_rate_}}, {{"Out", rate}}, {{"scale", factor}}).status());
+  ASSIGN_OR_RETURN(Variable * rate, builder.CreateVariable("tmp", whole->dtype));
+  RETURN_IF_ERROR(builder.Append("scale", {{"X", whole}}, {{"Out", rate}}, {{"scale", factor}}).status());
   return rate;
 }
 
 absl::Status Optimizer::CreateAccumulators(ProgramBuilder& builder, const Variable& parameter) {
-  std::vector<Variable*>& made = accumulators_[parameter.name];
+  std::vector<Variable*>& made = accumulators_[&parameter];
   if (!made.empty()) {
     return builder.Error(absl::StrCat("this optimizer trains '", base::Printable(parameter.name),
                                       "' already; give each call of minimize an optimizer of its own"));
@@ -116,7 +114,7 @@ absl::StatusOr<Operation*> Optimizer::AppendUpdate(ProgramBuilder& builder, cons
     ASSIGN_OR_RETURN(Variable * rate, RateOf(builder, *each.parameter));
     inputs.emplace_back("LearningRate", rate);
   }
-  const std::vector<Variable*>& accumulators = accumulators_[each.parameter->name];
+  const std::vector<Variable*>& accumulators = accumulators_[each.parameter];
   for (size_t i = 0; i < accumulators.size(); ++i) {
     const AccumulatorRow& row = row_->accumulators[i];
     inputs.emplace_back(row.input, accumulators[i]);
@@ -137,7 +135,7 @@ absl::StatusOr<Operation*> Optimizer::AppendUpdate(ProgramBuilder& builder, cons
 absl::Status Optimizer::AdvanceAccumulators(ProgramBuilder& builder, const ParameterGradient& each) {
   const RoleScope role(builder, Role::kOptimize);
   builder.set_role_variables({each.parameter->name, each.gradient->name});
-  const std::vector<Variable*>& accumulators = accumulators_[each.parameter->name];
+  const std::vector<Variable*>& accumulators = accumulators_[each.parameter];
   for (size_t i = 0; i < accumulators.size(); ++i) {
     const std::string_view factor = row_->accumulators[i].advanced_by;
     if (factor.empty()) continue;

@@ -1,6 +1,7 @@
 // An optimizer of Fluid: it adds to a program what trains it.
 //   ASSIGN_OR_RETURN(Optimizer sgd, Optimizer::Make({.type = "SGD", .learning_rate = 0.001}));
 //   ASSIGN_OR_RETURN(Minimized made, sgd.Minimize(builder, loss));
+// The programs that it trains must outlive it.
 // Thread-safety: as ProgramBuilder. Errors of a builder begin with its call site.
 #pragma once
 
@@ -39,18 +40,21 @@ class Optimizer {
   absl::StatusOr<Minimized> Minimize(ProgramBuilder& builder, Variable* loss,
                                      const std::vector<std::string>& parameters = {}, const NameSet& no_gradient = {});
 
-  // All but the backward pass; parameters are updated in the order of their names.
+  // All but the backward pass; parameters are updated in the order of their names, those without a gradient are not.
   absl::StatusOr<Minimized> ApplyGradients(ProgramBuilder& builder, std::vector<ParameterGradient> gradients);
 
-  // The variable that holds the learning rate; nullptr before the first update.
-  Variable* learning_rate() const { return learning_rate_; }
+  // The variable that holds the learning rate in a program; nullptr before its first update.
+  Variable* learning_rate(const Program& main) const {
+    const auto found = learning_rates_.find(&main);
+    return found == learning_rates_.end() ? nullptr : found->second;
+  }
   const OptimizerRow& row() const { return *row_; }
 
  private:
   Optimizer(const OptimizerRow* row, OptimizerOptions options) : row_(row), options_(std::move(options)) {}
 
   double Argument(std::string_view keyword) const;
-  absl::Status CreateLearningRate(ProgramBuilder& builder);
+  absl::StatusOr<Variable*> CreateLearningRate(ProgramBuilder& builder);
   absl::StatusOr<Variable*> RateOf(ProgramBuilder& builder, const Variable& parameter);
   absl::Status CreateAccumulators(ProgramBuilder& builder, const Variable& parameter);
   absl::StatusOr<Operation*> AppendUpdate(ProgramBuilder& builder, const ParameterGradient& each);
@@ -58,8 +62,8 @@ class Optimizer {
 
   const OptimizerRow* row_;
   OptimizerOptions options_;
-  Variable* learning_rate_ = nullptr;
-  std::map<std::string, std::vector<Variable*>> accumulators_;  // by parameter; in the row's order
+  std::map<const Program*, Variable*> learning_rates_;
+  std::map<const Variable*, std::vector<Variable*>> accumulators_;  // by parameter; in the row's order
 };
 
 }  // namespace regatta::program

@@ -161,6 +161,28 @@ TEST_F(OptimizerTest, TheGlobalNormIsOneScaleForAll) {
       "[optimize]\n");
 }
 
+TEST_F(OptimizerTest, OneOptimizerTrainsSeveralProgramsAndEachOnce) {
+  Optimizer adam = *Optimizer::Make({.type = "Adam"});
+  Variable* loss = FitALine();
+  Must(adam.Minimize(builder_, loss));
+  EXPECT_EQ(adam.Minimize(builder_, loss).status().message(),
+            "this optimizer trains 'fc_0.b_0' already; give each call of minimize an optimizer of its own");
+  Program main, startup;
+  NameGenerator names;
+  ProgramBuilder builder(main, startup, names);
+  Variable* x = Must(layers::Data(builder, "x", {.shape = {3}}));
+  Must(adam.Minimize(builder, Must(layers::Mean(builder, Must(layers::Fc(builder, {x}, {.size = 2}))))));
+  EXPECT_EQ(adam.learning_rate(main_)->name, "learning_rate_0");
+  EXPECT_EQ(adam.learning_rate(main), main.global_block().Find("learning_rate_0"));
+}
+
+TEST_F(OptimizerTest, AParameterWithoutAGradientStays) {
+  auto gradients = Must(AppendBackward(builder_, FitALine()));
+  gradients[0].gradient = nullptr;
+  Optimizer sgd = *Optimizer::Make({.type = "SGD"});
+  EXPECT_EQ(Must(sgd.ApplyGradients(builder_, gradients)).operations.size(), 1u);
+}
+
 TEST_F(OptimizerTest, GroupsOfDifferentLimitsAreRefused) {
   Variable* loss = FitALine();
   for (const auto& [name, limit] : {std::pair("fc_0.w_0", 1.0), std::pair("fc_0.b_0", 2.0)})
