@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/printable.h"
 #include "exec/feed_check.h"
+#include "exec/tensor_type.h"
 
 namespace regatta::exec {
 
@@ -64,6 +65,19 @@ Executor::Executor(std::shared_ptr<const PreparedProgram> prepared)
   values_.resize(prepared_->variables().size());
 }
 
+Executor::BoundOperation Executor::BindOperation(const PreparedOperation& operation) {
+  BoundOperation bound;
+  for (const int input : operation.inputs) bound.values.push_back(values_[input]);
+  for (const int output : operation.outputs) bound.values.push_back(output < 0 ? nullptr : values_[output]);
+  const std::span<Value* const> all = bound.values;
+  for (const PreparedSlot& slot : operation.input_slots)
+    bound.input_slots.push_back({slot.name, all.subspan(slot.first, slot.count)});
+  for (const PreparedSlot& slot : operation.output_slots)
+    bound.output_slots.push_back({slot.name, all.subspan(operation.inputs.size() + slot.first, slot.count)});
+  for (const PreparedOperation& inner : operation.body) bound.body.push_back(BindOperation(inner));
+  return bound;
+}
+
 void Executor::Bind(Scope& scope) {
   if (scope_ == &scope && stamp_ == scope.stamp()) return;
   const auto& variables = prepared_->variables();
@@ -74,18 +88,8 @@ void Executor::Bind(Scope& scope) {
     if (found == nullptr && variables[i].declared.persistable) found = &scope.root().Var(variables[i].declared.name);
     if (found != nullptr) values_[i] = found;
   }
-  bound_.assign(prepared_->operations().size(), {});
-  for (size_t i = 0; i < bound_.size(); ++i) {
-    const PreparedOperation& operation = prepared_->operations()[i];
-    BoundOperation& bound = bound_[i];
-    for (const int input : operation.inputs) bound.values.push_back(values_[input]);
-    for (const int output : operation.outputs) bound.values.push_back(output < 0 ? nullptr : values_[output]);
-    const std::span<Value* const> all = bound.values;
-    for (const PreparedSlot& slot : operation.input_slots)
-      bound.input_slots.push_back({slot.name, all.subspan(slot.first, slot.count)});
-    for (const PreparedSlot& slot : operation.output_slots)
-      bound.output_slots.push_back({slot.name, all.subspan(operation.inputs.size() + slot.first, slot.count)});
-  }
+  bound_.clear();
+  for (const PreparedOperation& operation : prepared_->operations()) bound_.push_back(BindOperation(operation));
   scope_ = &scope;
   stamp_ = scope.stamp();
 }
@@ -125,10 +129,9 @@ void Executor::RefreshLeaves() {
   }
 }
 
-absl::Status Executor::CheckInputs(size_t i) const {
-  const PreparedOperation& operation = prepared_->operations()[i];
+absl::Status Executor::CheckInputs(const PreparedOperation& operation, const BoundOperation& bound) const {
   for (size_t k = 0; k < operation.inputs.size(); ++k) {
-    const Value& value = *bound_[i].values[k];
+    const Value& value = *bound.values[k];
     const PreparedVariable& variable = prepared_->variables()[operation.inputs[k]];
     if (value.empty()) return NoValue(variable);
     if (value.rows() != nullptr && operation.row->accepts != Accepts::kRows) {
@@ -164,30 +167,50 @@ void Executor::KeepApart(const PreparedOperation& operation) {
   }
 }
 
-absl::Status Executor::RunOperation(size_t i) {
-  const PreparedOperation& operation = prepared_->operations()[i];
-  RETURN_IF_ERROR(CheckInputs(i));
-  KernelCall call(operation.operation.attributes, bound_[i].input_slots, bound_[i].output_slots);
-  call.set_seed(base::Mix64(operation.seed + runs_ + (operation.is_seeded ? 0 : entropy_)));
-  call.set_keeps_record(operation.keeps_record);
-  torch::AutoGradMode grad_mode(operation.records);
-  RETURN_IF_ERROR(operation.row->kernel(call));
-  TakeCare(operation);
-  KeepApart(operation);
+absl::Status Executor::RunOperation(const PreparedOperation& operation, const BoundOperation& bound) {
+  if (operation.row->kernel == nullptr) {
+    RETURN_IF_ERROR(RunBodies(operation, bound));
+  } else {
+    RETURN_IF_ERROR(CheckInputs(operation, bound));
+    KernelCall call(operation.operation.attributes, bound.input_slots, bound.output_slots);
+    call.set_seed(base::Mix64(operation.seed + runs_ + (operation.is_seeded ? 0 : entropy_)) + body_runs_);
+    call.set_keeps_record(operation.keeps_record);
+    torch::AutoGradMode grad_mode(operation.records);
+    RETURN_IF_ERROR(operation.row->kernel(call));
+    TakeCare(operation);
+    KeepApart(operation);
+  }
   for (const int variable : operation.last_reads) frame_[variable].Clear();
   return absl::OkStatus();
 }
 
-absl::Status Executor::RunOperations() {
+absl::Status Executor::RunBodies(const PreparedOperation& operation, const BoundOperation& bound) {
+  const bool loops = operation.operation.type == "while";
+  const std::string_view slot = loops ? "Condition" : "Cond";
+  const auto found = std::ranges::find(bound.input_slots, slot, &ValueSlot::name);
+  while (true) {
+    const LodTensor* condition = found->values[0]->dense();
+    if (condition == nullptr || condition->tensor.numel() != 1)
+      return absl::InvalidArgumentError(absl::StrCat(base::View(slot), " is not one truth; want bool [1]"));
+    if (FirstElement(condition->tensor) == 0) return absl::OkStatus();
+    ++body_runs_;
+    for (const int variable : operation.body_variables) frame_[variable].Clear();
+    RETURN_IF_ERROR(RunOperations(operation.body, bound.body));
+    if (!loops) return absl::OkStatus();
+  }
+}
+
+absl::Status Executor::RunOperations(const std::vector<PreparedOperation>& operations,
+                                     const std::vector<BoundOperation>& bound) {
   size_t i = 0;
   absl::Status status;
   try {
-    for (; i < bound_.size() && status.ok(); ++i) status = RunOperation(i);
+    for (; i < bound.size() && status.ok(); ++i) status = RunOperation(operations[i], bound[i]);
     if (!status.ok()) --i;
   } catch (const std::exception& thrown) {
     status = Thrown(thrown);
   }
-  return status.ok() ? status : base::Annotate(status, prepared_->operations()[i].operation.Place());
+  return status.ok() ? status : base::Annotate(status, operations[i].operation.Place());
 }
 
 absl::StatusOr<std::vector<Value>> Executor::Fetch() {
@@ -224,7 +247,8 @@ absl::StatusOr<std::vector<Value>> Executor::RunBound(std::span<const Value> fee
   try {
     RETURN_IF_ERROR(Feed(feeds));
     RefreshLeaves();
-    RETURN_IF_ERROR(RunOperations());
+    body_runs_ = 0;
+    RETURN_IF_ERROR(RunOperations(prepared_->operations(), bound_));
     return Fetch();
   } catch (const std::exception& thrown) {  // no memory for a copy
     return Thrown(thrown);

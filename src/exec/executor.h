@@ -36,15 +36,19 @@ class Executor {
     std::vector<Value*> values;  // inputs, then outputs
     std::vector<ValueSlot> input_slots;
     std::vector<ValueSlot> output_slots;
+    std::vector<BoundOperation> body;
   };
 
   void Bind(Scope& scope);
   absl::StatusOr<std::vector<Value>> RunBound(std::span<const Value> feeds);
   absl::Status Feed(std::span<const Value> feeds);
   void RefreshLeaves();
-  absl::Status RunOperations();
-  absl::Status RunOperation(size_t i);
-  absl::Status CheckInputs(size_t i) const;
+  BoundOperation BindOperation(const PreparedOperation& operation);
+  absl::Status RunOperations(const std::vector<PreparedOperation>& operations,
+                             const std::vector<BoundOperation>& bound);
+  absl::Status RunOperation(const PreparedOperation& operation, const BoundOperation& bound);
+  absl::Status RunBodies(const PreparedOperation& operation, const BoundOperation& bound);
+  absl::Status CheckInputs(const PreparedOperation& operation, const BoundOperation& bound) const;
   void TakeCare(const PreparedOperation& operation);
   void KeepApart(const PreparedOperation& operation);
   absl::StatusOr<std::vector<Value>> Fetch();
@@ -53,6 +57,7 @@ class Executor {
   const std::shared_ptr<const PreparedProgram> prepared_;
   const uint64_t entropy_;  // for operations without a seed
   uint64_t runs_ = 0;
+  uint64_t body_runs_ = 0;        // of this run
   const Scope* scope_ = nullptr;  // that values_ point into
   uint64_t stamp_ = 0;
   std::vector<Value> frame_;    // of kRun and kLeaf, by variable

@@ -45,6 +45,18 @@ const SelectedRows* KernelCall::InRows(std::string_view slot, size_t i) const {
   return value ? value->rows() : nullptr;
 }
 
+const TensorArray* KernelCall::InArray(std::string_view slot) const {
+  const Value* value = InValue(slot, 0);
+  return value ? value->array() : nullptr;
+}
+
+TensorArray* KernelCall::OutArray(std::string_view slot) {
+  Value* value = OutValue(slot, 0);
+  if (value == nullptr) return nullptr;
+  if (value->array() == nullptr) *value = Value(TensorArray());
+  return value->array();
+}
+
 std::vector<torch::Tensor> KernelCall::Ins(std::string_view slot) const {
   std::vector<torch::Tensor> tensors(Count(slot));
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i] = In(slot, i);

@@ -46,6 +46,8 @@ class KernelCall {
   const Value* InValue(std::string_view slot, size_t i = 0) const;
   // nullptr if it is another value.
   const SelectedRows* InRows(std::string_view slot, size_t i = 0) const;
+  // nullptr if it is another value.
+  const TensorArray* InArray(std::string_view slot) const;
   // All of the slot, which holds dense tensors.
   std::vector<torch::Tensor> Ins(std::string_view slot) const;
 
@@ -53,6 +55,8 @@ class KernelCall {
   // Nothing happens if nobody wants the output.
   void SetOut(std::string_view slot, torch::Tensor tensor, Lod lod = {}, size_t i = 0);
   void SetOut(std::string_view slot, SelectedRows rows, size_t i = 0);
+  // The output as an array, which keeps what it has; nullptr if nobody wants it.
+  TensorArray* OutArray(std::string_view slot);
   // Out, with the LoD of X if it has as many rows. The last line of most kernels.
   absl::Status Give(torch::Tensor out) { return Give("Out", std::move(out), "X"); }
   absl::Status Give(std::string_view output, torch::Tensor out, std::string_view lod_of);

@@ -15,7 +15,7 @@ enum class Accepts : uint8_t { kTensors, kRows };
 
 struct KernelRow {
   std::string_view type;
-  Kernel kernel;
+  Kernel kernel;  // nullptr: the executor itself runs it, for it has a body
   Accepts accepts = Accepts::kTensors;
 };
 

@@ -12,19 +12,7 @@ namespace {
 // Operators that a program can have and that cannot run yet.
 constexpr std::string_view kWithoutKernel[] = {
     // Loops, branches and arrays.
-    "while",
-    "conditional_block",
     "recurrent",
-    "write_to_array",
-    "read_from_array",
-    "lod_array_length",
-    "tensor_array_to_tensor",
-    "lod_rank_table",
-    "max_sequence_len",
-    "lod_tensor_to_array",
-    "array_to_lod_tensor",
-    "shrink_rnn_memory",
-    "reorder_lod_tensor_by_rank",
     "split_lod_tensor",
     "merge_lod_tensor",
     "select_input",

@@ -36,7 +36,7 @@ class Preparer {
   absl::StatusOr<std::shared_ptr<const PreparedProgram>> Prepare(const std::vector<std::string>& feeds,
                                                                  const std::vector<std::string>& fetches) {
     RETURN_IF_ERROR(TakeFeeds(feeds));
-    for (const auto& operation : block_.operations()) RETURN_IF_ERROR(TakeOperation(*operation));
+    RETURN_IF_ERROR(TakeBlock(block_, operations()));
     RETURN_IF_ERROR(TakeFetches(fetches));
     ChooseHomes();
     DropUnwanted();
@@ -49,9 +49,11 @@ class Preparer {
   std::vector<PreparedVariable>& variables() { return made_->variables_; }
   std::vector<PreparedOperation>& operations() { return made_->operations_; }
 
-  absl::StatusOr<int> Number(const std::string& name, std::string_view what) {
-    if (const auto found = numbers_.find(name); found != numbers_.end()) return found->second;
-    const program::Variable* variable = block_.Find(name);
+  absl::StatusOr<int> Number(const std::string& name, std::string_view what) { return Number(block_, name, what); }
+
+  absl::StatusOr<int> Number(const program::Block& block, const std::string& name, std::string_view what) {
+    const program::Variable* variable = block.Find(name);
+    if (const auto found = numbers_.find(variable); found != numbers_.end()) return found->second;
     if (variable == nullptr) {
       std::vector<std::string> names;
       for (const auto& each : block_.variables()) names.push_back(each->name);
@@ -60,9 +62,10 @@ class Preparer {
                                               "' is no variable of the program",
                                               nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?")));
     }
-    numbers_[name] = static_cast<int>(variables().size());
+    const int number = static_cast<int>(variables().size());
+    numbers_[variable] = number;
     variables().push_back({.declared = *variable, .home = Home::kRun, .source = -1, .reader = ""});
-    return numbers_[name];
+    return number;
   }
 
   absl::Status TakeFeeds(const std::vector<std::string>& feeds) {
@@ -87,7 +90,29 @@ class Preparer {
     return std::ranges::find(made_->feeds_, variable, &PreparedFeed::variable) != made_->feeds_.end();
   }
 
-  absl::Status TakeOperation(const Operation& operation) {
+  absl::Status TakeBlock(const program::Block& block, std::vector<PreparedOperation>& list) {
+    for (const auto& operation : block.operations()) {
+      ASSIGN_OR_RETURN(PreparedOperation prepared, TakeOperation(block, *operation));
+      list.push_back(std::move(prepared));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeBody(const Operation& operation, PreparedOperation& prepared) {
+    const program::Attribute* index = operation.attributes.Find("sub_block");
+    const auto* body = index ? std::get_if<program::BlockIndex>(index) : nullptr;
+    if (body == nullptr || body->value < 1 || body->value >= static_cast<int64_t>(program_.block_count()))
+      return absl::InvalidArgumentError(
+          absl::StrCat(operation.Place(), ": sub_block is no block of the program behind the first"));
+    const program::Block& block = program_.block(static_cast<size_t>(body->value));
+    RETURN_IF_ERROR(TakeBlock(block, prepared.body));
+    for (const auto& variable : block.variables())
+      if (const auto found = numbers_.find(variable.get()); found != numbers_.end())
+        prepared.body_variables.push_back(found->second);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<PreparedOperation> TakeOperation(const program::Block& block, const Operation& operation) {
     PreparedOperation prepared;
     prepared.operation = operation;
     prepared.row = FindKernel(operation.type);
@@ -97,9 +122,10 @@ class Preparer {
     }
     const program::OpSchema& schema = *program::FindSchema(operation.type);
     for (const program::Slot& slot : operation.inputs)
-      RETURN_IF_ERROR(TakeSlot(schema.Input(slot.name)->name, slot, prepared.input_slots, prepared.inputs));
+      RETURN_IF_ERROR(TakeSlot(block, schema.Input(slot.name)->name, slot, prepared.input_slots, prepared.inputs));
     for (const program::Slot& slot : operation.outputs)
-      RETURN_IF_ERROR(TakeSlot(schema.Output(slot.name)->name, slot, prepared.output_slots, prepared.outputs));
+      RETURN_IF_ERROR(TakeSlot(block, schema.Output(slot.name)->name, slot, prepared.output_slots, prepared.outputs));
+    if (prepared.row->kernel == nullptr) RETURN_IF_ERROR(TakeBody(operation, prepared));
     for (const int input : prepared.inputs)
       if (variables()[input].reader.empty()) variables()[input].reader = operation.Place();
     const int64_t own = operation.attributes.Int("seed");
@@ -107,18 +133,26 @@ class Preparer {
     prepared.seed =
         base::Mix64(base::Mix64(static_cast<uint64_t>(program_.random_seed())) ^ static_cast<uint64_t>(own));
     if (!operation.outputs.empty()) prepared.seed ^= HashName(operation.outputs[0].variables[0]);
-    operations().push_back(std::move(prepared));
-    return absl::OkStatus();
+    return prepared;
   }
 
-  absl::Status TakeSlot(std::string_view name, const program::Slot& slot, std::vector<PreparedSlot>& slots,
-                        std::vector<int>& list) {
+  absl::Status TakeSlot(const program::Block& block, std::string_view name, const program::Slot& slot,
+                        std::vector<PreparedSlot>& slots, std::vector<int>& list) {
     slots.push_back({name, list.size(), slot.variables.size()});
     for (const std::string& variable : slot.variables) {
-      ASSIGN_OR_RETURN(const int number, Number(variable, base::Printable(slot.name)));
+      ASSIGN_OR_RETURN(const int number, Number(block, variable, base::Printable(slot.name)));
       list.push_back(number);
     }
     return absl::OkStatus();
+  }
+
+  // Operations [0, end) and those in their bodies, a body before the operation that has it.
+  template <typename Visit>
+  static void ForEach(std::vector<PreparedOperation>& list, size_t end, const Visit& visit) {
+    for (size_t i = 0; i < end; ++i) {
+      ForEach(list[i].body, list[i].body.size(), visit);
+      visit(list[i]);
+    }
   }
 
   // A value that no operation writes before it is read, and that is not fed, must be in the scope.
@@ -128,10 +162,10 @@ class Preparer {
     const auto need = [&](int variable) {
       if (!known.contains(variable)) variables()[variable].home = Home::kScope;
     };
-    for (const PreparedOperation& operation : operations()) {
+    ForEach(operations(), operations().size(), [&](const PreparedOperation& operation) {
       for (const int input : operation.inputs) need(input);
       known.insert(operation.outputs.begin(), operation.outputs.end());
-    }
+    });
     for (const int fetch : made_->fetches_) need(fetch);
     for (PreparedVariable& variable : variables())
       if (variable.declared.persistable) variable.home = Home::kScope;
@@ -149,6 +183,8 @@ class Preparer {
         continue;
       }
       wanted.insert(each.inputs.begin(), each.inputs.end());
+      ForEach(each.body, each.body.size(),
+              [&](const PreparedOperation& inner) { wanted.insert(inner.inputs.begin(), inner.inputs.end()); });
     }
   }
 
@@ -185,6 +221,7 @@ class Preparer {
     for (size_t i = 0; i < end; ++i) {
       PreparedOperation& each = operations()[i];
       each.records = each.operation.role == Role::kForward || each.operation.role == Role::kBackward;
+      ForEach(each.body, each.body.size(), [&](PreparedOperation& inner) { inner.records = each.records; });
       if (each.operation.type != kBackward) continue;
       each.keeps_record = i + 1 < end;
       const auto slot = std::ranges::find(each.input_slots, "Inputs", &PreparedSlot::name);
@@ -198,9 +235,8 @@ class Preparer {
   }
 
   void TakeCare(size_t end, const std::set<int>& wanted, const std::set<std::string>& stopped) {
-    for (size_t i = 0; i < end; ++i) {
-      PreparedOperation& each = operations()[i];
-      if (!each.records || each.operation.type == kBackward) continue;
+    ForEach(operations(), end, [&](PreparedOperation& each) {
+      if (!each.records || each.operation.type == kBackward) return;
       for (const int output : each.outputs) {
         if (output < 0) continue;
         const PreparedVariable& variable = variables()[output];
@@ -210,7 +246,7 @@ class Preparer {
         if (variable.home == Home::kScope && !Contains(made_->recorded_in_scope_, output))
           made_->recorded_in_scope_.push_back(output);
       }
-    }
+    });
   }
 
   // Recorded operations read parameters by way of leaves.
@@ -222,8 +258,9 @@ class Preparer {
       made.home = Home::kLeaf;
       made.source = variable;
       variables().push_back(std::move(made));
-      for (size_t i = 0; i < end; ++i)
-        if (operations()[i].records) std::ranges::replace(operations()[i].inputs, variable, leaf);
+      ForEach(operations(), end, [&](PreparedOperation& each) {
+        if (each.records) std::ranges::replace(each.inputs, variable, leaf);
+      });
     }
   }
 
@@ -242,7 +279,7 @@ class Preparer {
 
   const program::Program& program_;
   const program::Block& block_;
-  std::unordered_map<std::string, int> numbers_;
+  std::unordered_map<const program::Variable*, int> numbers_;
   std::unique_ptr<PreparedProgram> made_{new PreparedProgram()};
 };
 

@@ -54,6 +54,9 @@ struct PreparedOperation {
   bool is_seeded = false;  // false: neither program nor operation has a seed, so every executor has its own
   std::vector<OutputCare> cares;
   std::vector<int> last_reads;  // variables of kRun that nothing needs afterwards
+  // Of while and conditional_block: the operations of their block, and its variables, which every run of it makes anew.
+  std::vector<PreparedOperation> body;
+  std::vector<int> body_variables;
 };
 
 struct PreparedFeed {
