@@ -44,6 +44,7 @@ std::string TensorText(const torch::Tensor& tensor) {
 }
 
 double FirstElement(const torch::Tensor& tensor) {
+  TORCH_CHECK(tensor.numel() > 0, "a number is wanted and the tensor is empty");
   if (tensor.scalar_type() == torch::kFloat32) return *tensor.data_ptr<float>();
   if (tensor.scalar_type() == torch::kFloat64) return *tensor.data_ptr<double>();
   return tensor.flatten()[0].item<double>();

@@ -19,7 +19,7 @@ torch::ScalarType ScalarTypeOfCode(int64_t code);
 // "float32 [20, 13]"
 std::string TensorText(const torch::Tensor& tensor);
 
-// The first element of a tensor that has one.
+// The first element; c10::Error if there is none.
 double FirstElement(const torch::Tensor& tensor);
 
 }  // namespace regatta::exec

@@ -61,15 +61,26 @@ torch::Tensor SumOfSequences(const torch::Tensor& x, const Offsets& offsets) {
   return at::zeros(shape, x.options()).index_add(0, SequenceOfRows(offsets), x);
 }
 
-torch::Tensor MaxOfSequences(const torch::Tensor& x, const Offsets& offsets) {
-  std::vector<int64_t> shape = x.sizes().vec();
-  shape[0] = static_cast<int64_t>(offsets.size()) - 1;
-  const torch::Tensor places = Column(SequenceOfRows(offsets), x.detach()).to(torch::kInt64).expand_as(x);
-  return at::full(shape, -std::numeric_limits<double>::infinity(), x.options())
-      .scatter_reduce(0, places, x, "amax", /*include_self=*/false);
+// Where the rows of a sequence go in [sequences · length].
+torch::Tensor PaddedPlaces(const Offsets& offsets, int64_t length) {
+  const torch::Tensor sequence = SequenceOfRows(offsets);
+  return at::arange(offsets.back(), torch::kInt64) - Long(offsets).index_select(0, sequence) + sequence * length;
 }
 
-// The row `from_begin` behind each begin, or before each end.
+// -inf of a sequence without rows.
+torch::Tensor MaxOfSequences(const torch::Tensor& x, const Offsets& offsets) {
+  const Offsets lengths = LengthsOf(offsets);
+  const int64_t longest = lengths.empty() ? 1 : std::max<int64_t>(*std::ranges::max_element(lengths), 1);
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape[0] = static_cast<int64_t>(lengths.size()) * longest;
+  const torch::Tensor padded = at::full(shape, -std::numeric_limits<double>::infinity(), x.options())
+                                   .index_copy(0, PaddedPlaces(offsets, longest), x);
+  shape[0] = longest;
+  shape.insert(shape.begin(), static_cast<int64_t>(lengths.size()));
+  return at::amax(padded.view(shape), 1);
+}
+
+// The first row of every sequence, or the last.
 torch::Tensor EdgeOfSequences(const torch::Tensor& x, const Offsets& offsets, bool first) {
   Offsets rows;
   const int64_t last_row = std::max<int64_t>(x.size(0) - 1, 0);
@@ -227,12 +238,6 @@ absl::Status SequenceSlice(KernelCall& call) {
   return absl::OkStatus();
 }
 
-// Where the rows of a sequence go in [sequences · length].
-torch::Tensor PaddedPlaces(const Offsets& offsets, int64_t length) {
-  const torch::Tensor sequence = SequenceOfRows(offsets);
-  return at::arange(offsets.back(), torch::kInt64) - Long(offsets).index_select(0, sequence) + sequence * length;
-}
-
 absl::Status SequencePad(KernelCall& call) {
   const torch::Tensor& x = call.In("X");
   const Offsets offsets = OffsetsOf(call, "X"), lengths = LengthsOf(offsets);
@@ -285,6 +290,8 @@ absl::Status SequenceErase(KernelCall& call) {
   const torch::Tensor& x = call.In("X");
   const Offsets offsets = OffsetsOf(call, "X"), tokens = IntegersOf(x);
   const std::vector<int64_t>& erased = call.Ints("tokens");
+  if (x.numel() != x.size(0))
+    return absl::InvalidArgumentError(absl::StrCat("X is ", TensorText(x), "; want a token a row"));
   Offsets rows, ends = {0};
   for (size_t i = 0; i + 1 < offsets.size(); ++i) {
     for (int64_t row = offsets[i]; row < offsets[i + 1]; ++row)
