@@ -22,6 +22,21 @@ std::string Suggest(const std::vector<Entry>& known, std::string_view name, std:
   return absl::StrCat("; its ", base::View(what), " are ", absl::StrJoin(names, ", "));
 }
 
+// One slot that is given, against its schema. `what` is "input" or "output".
+absl::Status CheckSlot(const Block& block, const SlotSchema& schema, const Slot& slot, std::string_view what) {
+  if (!schema.many && slot.variables.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(base::View(what), " ", slot.name, " takes one variable and got ",
+                                                   slot.variables.size(), "; give it one"));
+  }
+  for (const std::string& name : slot.variables) {
+    if (block.Find(name) != nullptr) continue;
+    return absl::NotFoundError(absl::StrCat(base::View(what), " ", slot.name, " names the variable '",
+                                            base::Printable(name), "', which block ", block.index(),
+                                            " does not have; create it first, in the same program"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSlots(const Block& block, const std::vector<SlotSchema>& schemas, Slots& slots,
                         std::string_view what) {
   std::erase_if(slots, [](const Slot& slot) { return slot.variables.empty(); });
@@ -32,20 +47,10 @@ absl::Status CheckSlots(const Block& block, const std::vector<SlotSchema>& schem
                                                      "'",
                                                      Suggest(schemas, slot.name, absl::StrCat(base::View(what), "s"))));
     }
-    if (std::ranges::count(slots, slot.name, &Slot::name) > 1) {
+    if (std::ranges::count(slots, slot.name, &Slot::name) > 1)
       return absl::InvalidArgumentError(
           absl::StrCat(base::View(what), " ", slot.name, " is given twice; give it once"));
-    }
-    if (!schema->many && slot.variables.size() > 1) {
-      return absl::InvalidArgumentError(absl::StrCat(base::View(what), " ", slot.name, " takes one variable and got ",
-                                                     slot.variables.size(), "; give it one"));
-    }
-    for (const std::string& name : slot.variables) {
-      if (block.Find(name) != nullptr) continue;
-      return absl::NotFoundError(absl::StrCat(base::View(what), " ", slot.name, " names the variable '",
-                                              base::Printable(name), "', which block ", block.index(),
-                                              " does not have; create it first, in the same program"));
-    }
+    RETURN_IF_ERROR(CheckSlot(block, *schema, slot, what));
   }
   for (const SlotSchema& schema : schemas) {
     if (!schema.required || std::ranges::find(slots, schema.name, &Slot::name) != slots.end()) continue;

@@ -1,6 +1,6 @@
 // Adds the backward pass to a program: one operation `backward` that stands for all of it. The executor's autograd
-// computes the gradients, and only those that are used or fetched. Thread-safety: as ProgramBuilder. Errors begin with
-// the builder's call site.
+// computes the gradients, and only those that are used or fetched.
+// Thread-safety: as ProgramBuilder. Errors begin with the builder's call site.
 #pragma once
 
 #include <set>
@@ -21,9 +21,9 @@ struct ParameterGradient {
 
 // Declares <name>@GRAD for every variable that lies between the parameters and the loss. No gradient goes through
 // variables of `no_gradient` and those with stop_gradient. `parameters` are the names that are wanted; empty = every
-// trainable one. Returns the parameters that the loss depends on, in the order in which the program first uses them
-// from its end on. The gradients of a lookup with is_sparse are selected rows. INVALID_ARGUMENT if the loss is not [1],
-// or no parameter reaches it.
+// trainable one. The gradient of a table that is_sparse lookups alone read is selected rows.
+// Returns the parameters that the loss depends on: first those that the program uses last.
+// INVALID_ARGUMENT if the loss is not [1], or no parameter reaches it.
 absl::StatusOr<std::vector<ParameterGradient>> AppendBackward(ProgramBuilder& builder, Variable* loss,
                                                               const std::vector<std::string>& parameters = {},
                                                               const NameSet& no_gradient = {});

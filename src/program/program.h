@@ -1,6 +1,7 @@
 // A Fluid program: blocks of operations over named variables. Block 0 is where it begins; the others are bodies of
-// loops, branches and what a server does for a parameter. Thread-safety: as Block. Invariant: block i has the index i;
-// a block's parent has a smaller index.
+// loops, branches and what a server does for a parameter.
+// Thread-safety: as Block.
+// Invariant: block i has the index i; a block's parent has a smaller index.
 #pragma once
 
 #include <cstdint>

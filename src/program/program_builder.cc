@@ -72,6 +72,11 @@ absl::StatusOr<Variable*> ProgramBuilder::CreateState(std::string name, Shape sh
   variable.dtype = dtype;
   variable.persistable = true;
   variable.stop_gradient = true;
+  if (Variable* shared = main_.global_block().FindHere(variable.name)) {
+    if (shared->persistable && TypeText(*shared) == TypeText(variable)) return shared;
+    return Error(absl::StrCat("the variable '", base::Printable(variable.name), "' is ", TypeText(*shared),
+                              " already; give the new one another name"));
+  }
   ASSIGN_OR_RETURN(Variable * added, main_.global_block().AddVariable(std::move(variable)));
   RETURN_IF_ERROR(Initialize(*added, initializer));
   return added;

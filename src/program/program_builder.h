@@ -61,7 +61,8 @@ class ProgramBuilder {
 
   // A variable of block() with a name of "<key>_<n>", the first that is free; operations give it its shape.
   absl::StatusOr<Variable*> CreateVariable(std::string_view key, DataType dtype);
-  // A persistable variable of both programs' first blocks. The name is "_generated_var_<n>" if it is empty.
+  // A persistable variable of both programs' first blocks. The name is "_generated_var_<n>" if it is empty. One of that
+  // name, shape and dtype is shared.
   absl::StatusOr<Variable*> CreateState(std::string name, Shape shape, DataType dtype, const Initializer& initializer);
   // A parameter in both programs. One that the main program has already is shared: its shape and dtype must be the
   // same, and it keeps its first initializer. Without a name in `attributes` it is "<name_key>_<n>", without an

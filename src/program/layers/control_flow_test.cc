@@ -71,6 +71,11 @@ TEST_F(ControlFlowTest, OfASwitchTheFirstTrueCaseIsTaken) {
     ASSERT_TRUE(layers::CloseBranch(builder_, body, taken).ok());
   }
   EXPECT_EQ(Must(choice.Default())->name, "logical_and_0.tmp_0");
+  EXPECT_NE(OperationsText(main_).find(
+                "Out=logical_and_0.tmp_0 <- logical_and(X=logical_not_0.tmp_0, Y=logical_not_1.tmp_0)\n"
+                "Out=logical_and_1.tmp_0 <- logical_and(X=logical_not_0.tmp_0, Y=tmp_3)\n"),
+            std::string::npos)
+      << OperationsText(main_);
   EXPECT_EQ(OperationText(*main_.global_block().operations().back()),
             "Out=fill_constant_1.tmp_0, Scope=_generated_var_1 <- conditional_block(Cond=logical_and_1.tmp_0, "
             "Input=fill_constant_1.tmp_0, is_scalar_condition: true, sub_block: block 2)");

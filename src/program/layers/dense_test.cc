@@ -102,6 +102,19 @@ TEST_F(DenseLayersTest, DataPutsTheBatchFirst) {
             "the variable 'a' is float32 [-1, 3, 4] already; give the new one another name");
 }
 
+TEST_F(DenseLayersTest, AStateWithANameIsShared) {
+  builder_.set_site({"layers.create_global_var", "train.py", 9});
+  const auto state = [&](Shape shape) {
+    return builder_.CreateState("total", std::move(shape), DataType::kFloat32, Initializer::Constant(0));
+  };
+  EXPECT_EQ(Must(state({1})), Must(state({1})));
+  EXPECT_EQ(startup_.global_block().operations().size(), 1u);
+  EXPECT_EQ(
+      state({2}).status().message(),
+      "layers.create_global_var (train.py:9): the variable 'total' is float32 [1] already; give the new one another "
+      "name");
+}
+
 TEST_F(DenseLayersTest, ATemporaryVariableTakesAFreeName) {
   Variable* x = Data("fc_0.tmp_0", {3});
   EXPECT_EQ(Must(layers::Fc(builder_, {x}, {.size = 2}))->name, "fc_0.tmp_2");

@@ -1,5 +1,6 @@
 // Fluid's optimizers, a row each: the operator that updates a parameter, the accumulators that it keeps beside it, and
-// the arguments that a user may give. Thread-safety: constants.
+// the arguments that a user may give.
+// Thread-safety: constants.
 #pragma once
 
 #include <cstdint>
