@@ -1,11 +1,10 @@
 // Loops, branches and recurrent networks of steps, against the same computed by hand.
-#include "program/layers/control_flow.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "exec/executor.h"
 #include "program/layers/arithmetic.h"
+#include "program/layers/control_flow.h"
 #include "program/layers/dynamic_rnn.h"
 #include "program/optimizers/optimizer.h"
 #include "program/test_network.h"

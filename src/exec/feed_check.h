@@ -1,4 +1,5 @@
-// Whether a value fits the variable that it is fed to. Thread-safety: pure functions.
+// Whether a value fits the variable that it is fed to.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "exec/prepared_program.h"

@@ -1,4 +1,5 @@
-// The shapes of Fluid's elementwise operators. Thread-safety: pure functions.
+// The shapes of Fluid's elementwise operators.
+// Thread-safety: pure functions.
 #pragma once
 
 #include <utility>

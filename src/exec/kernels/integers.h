@@ -1,4 +1,5 @@
-// Lists of integers that an operator takes as tensors or as an attribute. Thread-safety: pure functions.
+// Lists of integers that an operator takes as tensors or as an attribute.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "exec/kernel.h"

@@ -1,4 +1,5 @@
-// Selected rows with equal rows added up, and as a tensor. Thread-safety: pure functions.
+// Selected rows with equal rows added up, and as a tensor.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "exec/value.h"
