@@ -2,11 +2,11 @@
 # project says find_package(Regatta) and links Regatta::regatta. The prefix may be moved afterwards.
 include(CMakePackageConfigHelpers)
 
-# All that src/regatta.h offers; without libtorch, the Fleet and the data alone.
+# All that src/regatta.h and src/regatta_fluid.h offer; without libtorch, the Fleet and the data alone.
 add_library(regatta_all INTERFACE)
 target_compile_features(regatta_all INTERFACE cxx_std_20)
 if(REGATTA_WITH_TORCH)
-  target_link_libraries(regatta_all INTERFACE regatta_worker)
+  target_link_libraries(regatta_all INTERFACE regatta_worker regatta_exec)
 else()
   target_link_libraries(regatta_all INTERFACE regatta_fleet regatta_data)
 endif()
