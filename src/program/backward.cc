@@ -195,9 +195,11 @@ absl::StatusOr<std::vector<ParameterGradient>> AppendBackward(ProgramBuilder& bu
   RETURN_IF_ERROR(CheckLoss(builder, *loss));
   const Paths paths(builder.block(), no_gradient);
   ASSIGN_OR_RETURN(const NameSet wanted, WantedParameters(builder, builder.main(), paths, parameters));
-  const NameSet reached = paths.From(wanted);
-  Names between = paths.Towards({loss->name}, reached);
-  if (!reached.contains(loss->name) || between.empty()) {
+  NameSet sources = wanted;
+  for (const auto& variable : builder.block().variables())
+    if (variable->is_data && !paths.Stops(variable->name)) sources.insert(variable->name);
+  Names between = paths.Towards({loss->name}, paths.From(sources));
+  if (!paths.From(wanted).contains(loss->name) || between.empty()) {
     return builder.Error(
         absl::StrCat("no trainable parameter reaches the loss '", base::Printable(loss->name),
                      "', so there is nothing to train; build the network in this program, and look for "

@@ -19,7 +19,8 @@ struct ParameterGradient {
   Variable* gradient = nullptr;
 };
 
-// Declares <name>@GRAD for every variable that lies between the parameters and the loss. No gradient goes through
+// Declares <name>@GRAD for every variable that lies between the parameters, or data without stop_gradient, and the
+// loss. No gradient goes through
 // variables of `no_gradient` and those with stop_gradient. `parameters` are the names that are wanted; empty = every
 // trainable one. The gradient of a table that is_sparse lookups alone read is selected rows.
 // Returns the parameters that the loss depends on: first those that the program uses last.

@@ -26,6 +26,13 @@ TEST_F(BackwardTest, EveryVariableOnTheWayHasAGradient) {
   EXPECT_EQ(main_.global_block().operations().back()->role, Role::kBackward);
 }
 
+TEST_F(BackwardTest, DataThatDoesNotStopGradientsHasOne) {
+  Variable* loss = FitALine();
+  main_.global_block().Find("x")->stop_gradient = false;
+  EXPECT_EQ(ParametersOf(Must(AppendBackward(builder_, loss))), (Names{"fc_0.b_0", "fc_0.w_0"}));
+  EXPECT_EQ(TypeOf("x@GRAD"), "float32 [-1, 13]");
+}
+
 TEST_F(BackwardTest, SparseLookupsGiveRows) {
   Variable* ids = Data("ids", {1}, DataType::kInt64);
   Variable* sparse = Must(layers::Embedding(builder_, ids, {.size = {10, 4}, .is_sparse = true}));
