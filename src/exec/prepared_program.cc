@@ -92,6 +92,7 @@ class Preparer {
 
   absl::Status TakeBlock(const program::Block& block, std::vector<PreparedOperation>& list) {
     for (const auto& operation : block.operations()) {
+      if (operation->type == "feed" || operation->type == "fetch") continue;  // Make's arguments say it
       ASSIGN_OR_RETURN(PreparedOperation prepared, TakeOperation(block, *operation));
       list.push_back(std::move(prepared));
     }
