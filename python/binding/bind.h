@@ -7,7 +7,9 @@ namespace regatta::binding {
 
 void BindData(nanobind::module_& m);
 void BindFleet(nanobind::module_& m);
+void BindLayers(nanobind::module_& m);
 void BindLookup(nanobind::module_& m);
+void BindProgram(nanobind::module_& m);
 void BindRun(nanobind::module_& m);
 void BindTrain(nanobind::module_& m);
 

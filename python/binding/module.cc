@@ -25,6 +25,8 @@ NB_MODULE(_core, m) {
   regatta::binding::BindData(m);
   regatta::binding::BindFleet(m);
   regatta::binding::BindLookup(m);
+  regatta::binding::BindProgram(m);
+  regatta::binding::BindLayers(m);
   regatta::binding::BindRun(m);
   regatta::binding::BindTrain(m);
 }
