@@ -1,4 +1,5 @@
 """The examples in docstrings give what they say, and modules that promise to need no PyTorch import none."""
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -26,21 +27,24 @@ sys.exit(min(failed, 1))
 """
 
 
+def run_examples(test, package):
+    """Each one in a process of its own, for a process has one job. How many docstrings have some."""
+    folder = pathlib.Path(importlib.util.find_spec(package).origin).parent
+    tried = 0
+    for file in sorted(folder.rglob("*.py")):
+        if ">>> " not in file.read_text():
+            continue
+        name = ".".join((package, *file.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__")
+        with test.subTest(name), tempfile.TemporaryDirectory() as empty:
+            done = subprocess.run([*PYTHON, "-c", EXAMPLES, name], cwd=empty, capture_output=True, text=True, timeout=120)
+            test.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            tried += int(done.stdout.split()[-1])
+    return tried
+
+
 class DocsTest(unittest.TestCase):
     def test_examples_in_docstrings(self):
-        """Each one in a process of its own, for a process has one job."""
-        import regattarec
-        folder = pathlib.Path(regattarec.__file__).parent
-        tried = 0
-        for file in sorted(folder.rglob("*.py")):
-            if ">>> " not in file.read_text():
-                continue
-            name = ".".join(("regattarec", *file.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__")
-            with self.subTest(name), tempfile.TemporaryDirectory() as empty:
-                done = subprocess.run([*PYTHON, "-c", EXAMPLES, name], cwd=empty, capture_output=True, text=True, timeout=120)
-                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                tried += int(done.stdout.split()[-1])
-        self.assertGreater(tried, 10)
+        self.assertGreater(run_examples(self, "regattarec"), 10)
 
     def test_the_package_imports_no_torch(self):
         code = ("import sys, regattarec, regattarec._core, regattarec.rules, regattarec.job, regattarec.data, regattarec.fleet, "
