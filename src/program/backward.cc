@@ -181,6 +181,21 @@ absl::StatusOr<NameSet> WantedParameters(const ProgramBuilder& builder, const Pr
   return wanted;
 }
 
+// The executor stops gradients at parameters and data that are left out, and at variables with stop_gradient.
+absl::Status CheckNoGradient(const ProgramBuilder& builder, const Block& block, const NameSet& no_gradient) {
+  for (const std::string& name : no_gradient)
+    for (const auto& operation : block.operations()) {
+      const Variable* variable = block.Find(name);
+      if (operation->role != Role::kForward || !operation->Writes(name) || variable == nullptr ||
+          variable->stop_gradient)
+        continue;
+      return builder.Error(absl::StrCat("no_grad_set has '", base::Printable(name), "', which ", operation->type,
+                                        " computes; want parameters and data there: set its stop_gradient instead, "
+                                        "which holds for every backward pass"));
+    }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLoss(const ProgramBuilder& builder, const Variable& loss) {
   if (loss.shape.empty() || ElementCount(loss.shape) == 1) return absl::OkStatus();
   return builder.Error(absl::StrCat("the loss '", base::Printable(loss.name), "' is ", ShapeText(loss.shape),
@@ -193,6 +208,7 @@ absl::StatusOr<std::vector<ParameterGradient>> AppendBackward(ProgramBuilder& bu
                                                               const std::vector<std::string>& parameters,
                                                               const NameSet& no_gradient) {
   RETURN_IF_ERROR(CheckLoss(builder, *loss));
+  RETURN_IF_ERROR(CheckNoGradient(builder, builder.block(), no_gradient));
   const Paths paths(builder.block(), no_gradient);
   ASSIGN_OR_RETURN(const NameSet wanted, WantedParameters(builder, builder.main(), paths, parameters));
   NameSet sources = wanted;
@@ -217,6 +233,7 @@ absl::StatusOr<std::vector<Variable*>> AppendGradients(ProgramBuilder& builder, 
                                                        const std::vector<Variable*>& inputs,
                                                        const std::vector<Variable*>& target_gradients,
                                                        const NameSet& no_gradient) {
+  RETURN_IF_ERROR(CheckNoGradient(builder, builder.block(), no_gradient));
   const Paths paths(builder.block(), no_gradient);
   NameSet sources, ends;
   for (const Variable* input : inputs) sources.insert(input->name);

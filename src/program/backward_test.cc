@@ -33,6 +33,15 @@ TEST_F(BackwardTest, DataThatDoesNotStopGradientsHasOne) {
   EXPECT_EQ(TypeOf("x@GRAD"), "float32 [-1, 13]");
 }
 
+TEST_F(BackwardTest, AVariableInTheMiddleIsNotLeftOutSilently) {
+  Variable* loss = FitALine();
+  builder_.set_site({"optimizer.minimize", "train.py", 8});
+  EXPECT_EQ(
+      AppendBackward(builder_, loss, {}, {"fc_0.tmp_0"}).status().message(),
+      "optimizer.minimize (train.py:8): no_grad_set has 'fc_0.tmp_0', which mul computes; want parameters and data "
+      "there: set its stop_gradient instead, which holds for every backward pass");
+}
+
 TEST_F(BackwardTest, SparseLookupsGiveRows) {
   Variable* ids = Data("ids", {1}, DataType::kInt64);
   Variable* sparse = Must(layers::Embedding(builder_, ids, {.size = {10, 4}, .is_sparse = true}));
