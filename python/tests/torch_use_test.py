@@ -203,7 +203,7 @@ assert [str(w.message).split(" (")[0] for w in caught] == ["step 1: gradients of
 rows = e(torch.tensor([1, 2]), torch.tensor([0, 1])).tolist()
 assert rows == {{"skip": [[-0.5, -0.5], [-2.5, -2.5]], "clip": [[-2.5, -0.5], [-2.5, -2.5]]}}["{policy}"], rows
 """)
-                self.assertIn(f"2 gradients of rows and 0 of the dense parameters held NaN or Inf (nan_policy='{policy}')",
+                self.assertIn(f"2 gradients of rows, and those of the dense parameters in 0 steps, held NaN or Inf (nan_policy='{policy}')",
                               self.stderr)
 
     def test_a_dense_gradient_that_is_not_a_number_is_an_error_where_servers_have_it(self):
@@ -214,6 +214,55 @@ o = rt.wrap(torch.optim.SGD([w], lr=0.5), e, dense="server")
 refuses(regattarec.FailedPreconditionError, "of the dense parameters hold NaN", o.step)
 assert w.item() == 1
 """)
+
+    def test_a_dense_gradient_in_the_process_that_is_not_a_number_is_an_error_that_changes_nothing(self):
+        self.check("""
+net, e = torch.nn.Linear(2, 1), bag(table="slots")
+before = [p.tolist() for p in net.parameters()]
+o = rt.wrap(torch.optim.Adam(net.parameters()), e, net)
+loss = lambda: net(e(torch.tensor([1]), torch.tensor([0]))).sum()
+for bad in (float("nan"), float("inf")):
+    (loss() + (net.bias * bad).sum()).backward()         # rows and net.weight have good gradients
+    refuses(regattarec.FailedPreconditionError, "step 0|of the dense parameters hold NaN|'bias'|nan_policy='skip'", o.step)
+    assert values(e, 1) == [0] and not o.state and [p.tolist() for p in net.parameters()] == before
+    o.zero_grad()
+loss().backward()
+o.step()                                                 # the loop may go on
+assert o.state and all(torch.isfinite(p).all() for p in net.parameters())
+o.zero_grad()
+with torch.no_grad():
+    net.weight.fill_(3e38); net.bias.fill_(0)
+(net.weight * 3e38).sum().backward()                     # large numbers whose sum is Inf are numbers
+o.step()
+""")
+        self.check("""
+w = torch.nn.Parameter(torch.ones(3))
+e = bag()
+o = rt.wrap(torch.optim.SGD([w], lr=0.5), e)             # its module is not named
+(w * float("nan")).sum().backward()
+refuses(regattarec.FailedPreconditionError, "param_groups[0]['params'][0], of the shape (3,)", o.step)
+""")
+
+    def test_dense_gradients_in_the_process_may_be_left_out_or_clipped(self):
+        for policy in ("skip", "clip"):
+            with self.subTest(policy):
+                self.check(f"""
+import warnings
+rt.init(nan_policy="{policy}")
+e, w = bag(), torch.nn.Parameter(torch.zeros(2))
+o = rt.wrap(torch.optim.SGD([w], lr=1.0), e)
+def step(factor):
+    o.zero_grad()
+    (e(torch.tensor([1]), torch.tensor([0])).sum() + (w * torch.tensor([1.0, factor])).sum()).backward()
+    o.step()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    step(1); step(float("nan")); step(float("-inf"))
+assert [str(w.message).split(" hold")[0] for w in caught] == ["step 1: gradients of the dense parameters"], caught
+assert values(e, 1) == [-2.5]                            # the rows' gradients are good ones
+assert w.tolist() == {{"skip": [-1, -1], "clip": [-3, -1]}}["{policy}"], w
+""")
+                self.assertIn("0 gradients of rows, and those of the dense parameters in 2 steps, held NaN", self.stderr)
 
     def test_modules_without_a_table_have_one_each(self):
         self.check("""
