@@ -308,6 +308,39 @@ o.step()
 assert values(e, 1) == [-0.5]
 """)
 
+    def test_a_backward_without_wrap_says_what_to_do(self):
+        self.check("""
+e = bag(table="slots")
+look = lambda: e(torch.tensor([1]), torch.tensor([0])).sum()
+refuses(regattarec.FailedPreconditionError, "'slots' has no optimizer|regattarec.torch.wrap(optimizer, ...) before the loop|freeze",
+        lambda: look().backward())
+assert not e.table._parts
+rt.freeze(e)
+w = torch.nn.Parameter(torch.ones(1))
+(look() + w).sum().backward()                    # frozen rows need no optimizer
+rt.freeze(e, frozen=False)
+o = rt.wrap(torch.optim.SGD([w], lr=0.1), e)
+look().backward()
+o.step()
+assert values(e, 1) == [-0.5]
+""")
+
+    def test_a_second_backward_needs_retain_graph_as_in_pytorch(self):
+        self.check("""
+e = bag()
+o = rt.wrap(some(), e)
+loss = e(torch.tensor([1]), torch.tensor([0])).sum()
+loss.backward()
+refuses(RuntimeError, "backward through the graph a second time", loss.backward)
+o.step()
+assert values(e, 1) == [-0.5], values(e, 1)
+loss = e(torch.tensor([1]), torch.tensor([0])).sum()
+loss.backward(retain_graph=True)
+loss.backward()
+o.step()
+assert values(e, 1) == [-2.5], values(e, 1)
+""")
+
     def test_ids_without_values_are_an_exception(self):
         self.check("""
 e = rt.Embedding(None, 2)

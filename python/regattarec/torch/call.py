@@ -17,6 +17,7 @@ Arguments = tuple[typing.Any, ...]  # of a module's call
 
 
 def _backward(ctx: typing.Any, grad: torch.Tensor) -> tuple[None, torch.Tensor | None, None]:
+    _ = ctx.saved_tensors  # an error if they were freed
     step.fresh = True
     lookup, table = ctx.lookup, ctx.table
     flat = floats(grad, (-1, table.dim))
@@ -37,6 +38,7 @@ class _Rows(torch.autograd.Function):
     def forward(ctx: typing.Any, anchor: torch.Tensor, weights: torch.Tensor | None,  # type: ignore[override]
                 call: "Call") -> torch.Tensor:
         ctx.lookup, ctx.table, ctx.rows, ctx.weights = call.lookup, call.table, call.rows, weights
+        ctx.save_for_backward(anchor)  # PyTorch refuses a second backward for what was saved, and without it counts twice
         out = call.out
         del call.out  # the output holds the call: a circle waits for the collector
         return out
