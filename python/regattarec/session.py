@@ -45,6 +45,20 @@ def ask_to_begin_again(why: object, reasons: Iterable[str]) -> typing.NoReturn:
     raise SystemExit(BEGIN_AGAIN)
 
 
+def _interrupt() -> KeyboardInterrupt:
+    """Ends the program as Ctrl+C does, without a traceback: the line before it says where the run stopped."""
+    made, before = KeyboardInterrupt("stopped by Ctrl+C"), sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: "types.TracebackType | None") -> None:
+        if error is made:
+            print(f"{kind.__name__}: {error}", file=sys.stderr)
+        else:
+            before(kind, error, traceback)
+
+    sys.excepthook = hook
+    return made
+
+
 def _floats(values: typing.Any, what: str) -> Floats:
     """One float32 after another, of a tensor, an array or a list."""
     try:
@@ -424,7 +438,7 @@ class Session:
     def _raise_stop(self) -> None:
         end = self._run.end
         if end == signal.SIGINT:
-            raise KeyboardInterrupt
+            raise _interrupt()
         if end > 0:
             raise SystemExit(128 + end)
         if end < 0:

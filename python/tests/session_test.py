@@ -180,6 +180,30 @@ class SessionTest(JobTest):
         self.assertIn("stopped in epoch 1 at batch 0; saved", said)
         self.assertEqual(json.loads(self.checkpoints("model"))[-1]["step"], 3)
 
+    def test_ctrl_c_ends_with_one_line_that_says_how_to_go_on(self):
+        script = self.folder / "script.py"
+        script.write_text(textwrap.dedent("""
+            import os, signal, sys, torch, regattarec.torch as rt
+            e = rt.Embedding(None, 1, rule=rt.SGD(lr=1.0), init=rt.Constant(0.0))
+            o = rt.wrap(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), e)
+            with rt.session(save=sys.argv[1] or None) as s:
+                for epoch in s.epochs(2):
+                    for k in s.batches(range(10)):
+                        e(torch.tensor([1])).sum().backward(); o.step(); o.zero_grad()
+                        if k == 3:
+                            os.kill(os.getpid(), signal.SIGINT)
+            """))
+        for folder, words in (("model", "saved, the same command goes on from there"), ("", "nothing is saved")):
+            with self.subTest(folder):
+                done = subprocess.run([*PYTHON, script, folder], cwd=self.folder, env=self.env, text=True, capture_output=True,
+                                      timeout=120)
+                said = done.stdout + done.stderr
+                self.assertIn(done.returncode, (-signal.SIGINT, 130), said)
+                self.assertIn(f"stopped in epoch 0 at batch 4; {words}", said)
+                self.assertNotIn("Traceback", said)
+                self.assertNotIn("--resume", said)
+                self.assertEqual(done.stderr.splitlines()[-1], "KeyboardInterrupt: stopped by Ctrl+C")
+
     def test_what_is_observed_has_to_be_possible(self):
         out = self.run_script("""
             import torch, regattarec, regattarec.torch as rt
