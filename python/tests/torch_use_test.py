@@ -341,6 +341,65 @@ o.step()
 assert values(e, 1) == [-2.5], values(e, 1)
 """)
 
+    def test_pretrained_padding_is_read_and_not_trained_as_in_pytorch(self):
+        self.check("""
+w, ids = torch.arange(8.0).reshape(4, 2) + 1, torch.tensor([[0, 3], [3, 1]])
+padding = 3
+p = torch.nn.Embedding.from_pretrained(w.clone(), freeze=False, padding_idx=padding)
+e = rt.Embedding.from_pretrained(w, freeze=False, padding_idx=padding, rule=rt.SGD(lr=1.0))
+q = torch.optim.SGD(p.parameters(), lr=1.0)
+o = rt.wrap(some(), e)
+for ahead in (False, True):
+    if ahead:
+        rt.prefetch((e, ids))
+    assert torch.equal(p(ids), e(ids)), (p(ids), e(ids))
+    for module, optimizer in ((p, q), (e, o)):
+        (module(ids) * torch.tensor([1.0, 2.0])).sum().backward()
+        optimizer.step(); optimizer.zero_grad()
+assert torch.equal(p(ids), e(ids)), (p(ids), e(ids))
+e.eval()
+assert torch.equal(p(ids), e(ids)) and torch.equal(rt.to_embedding(e, range(4)).weight, p.weight)
+""")
+        self.check("""
+w = torch.arange(8.0).reshape(4, 2) + 1
+last = rt.Embedding.from_pretrained(w, padding_idx=-1)
+frozen = rt.Embedding.from_pretrained(w, padding_idx=3)
+bags = rt.EmbeddingBag.from_pretrained(w, padding_idx=3, mode="sum")
+keyed = rt.Embedding.from_pretrained(w[:2], keys=[-1, 7], padding_idx=-1)
+assert last.padding_idx == 3
+ids = torch.tensor([[0, 3], [3, 3]])
+expected = torch.nn.Embedding.from_pretrained(w, padding_idx=3)(ids)
+assert torch.equal(frozen(ids), expected) and torch.equal(last(ids), expected)
+assert torch.equal(bags(ids), torch.nn.EmbeddingBag.from_pretrained(w, padding_idx=3, mode="sum")(ids))
+assert keyed(torch.tensor([-1, 7, 5])).tolist() == [[1, 2], [3, 4], [0, 0]]
+refuses(regattarec.OutOfRangeError, "padding_idx: 4", lambda: rt.Embedding.from_pretrained(w, padding_idx=4))
+refuses(TypeError, "freeze=False", lambda: rt.Embedding.from_pretrained(w, False))
+""")
+
+    def test_a_model_of_tables_only(self):
+        script = """
+import sys
+rt.init(mode="sync")
+u, v = (rt.Embedding(None, 2, table=name, rule=rt.SGD(lr=0.5), init=rt.Constant(1.0)) for name in "uv")
+o = rt.wrap(None, u, v)
+schedule = torch.optim.lr_scheduler.StepLR(o, 1, 0.5)
+assert isinstance(o, torch.optim.Optimizer) and [g["regatta_table"] for g in o.param_groups] == ["u", "v"]
+for _ in range(2):
+    o.zero_grad()
+    (u(torch.tensor([1])) * v(torch.tensor([2]))).sum().backward()
+    o.step(); schedule.step()
+rt.save("saved", optimizer=o)
+u.eval()
+print(u(torch.tensor([1]))[0, 0].item())         # 1 - 0.5 * 1 - 0.25 * 0.5
+"""
+        self.assertEqual(self.check(script).strip(), "0.375")
+        self.check(script, launch=("--server_num=1", "--worker_num=2"))
+        self.assertEqual(self.log("workerlog.0").strip().splitlines()[-1], "0.375")
+        self.check("""
+e = bag()
+refuses(regattarec.InvalidArgumentError, "dense='server'|no dense parameters", lambda: rt.wrap(None, e, dense="server"))
+""")
+
     def test_ids_without_values_are_an_exception(self):
         self.check("""
 e = rt.Embedding(None, 2)

@@ -33,10 +33,30 @@ def _tables_of(modules: Iterable[torch.nn.Module]) -> list[Table]:
     return list(found.values())
 
 
-def wrap(optimizer: Optimizer, *modules: torch.nn.Module, dense: typing.Literal["local", "server"] | None = None) -> Optimizer:
+class _NoParameters(torch.optim.Optimizer):
+    """Of a model that has tables only: the step that wrap makes is all that updates something."""
+
+    def __init__(self) -> None:
+        super().__init__([{"params": []}], {})
+        self.param_groups.clear()
+
+    def step(self, closure: typing.Any = None) -> None:  # type: ignore[override]
+        """The closure was called, and the rows are updated."""
+
+
+@typing.overload
+def wrap(optimizer: Optimizer, *modules: torch.nn.Module, dense: typing.Literal["local", "server"] | None = None) -> Optimizer: ...
+
+
+@typing.overload
+def wrap(optimizer: None, *modules: torch.nn.Module, dense: None = None) -> torch.optim.Optimizer: ...
+
+
+def wrap(optimizer: typing.Any, *modules: torch.nn.Module, dense: typing.Literal["local", "server"] | None = None) -> typing.Any:
     """Makes `optimizer.step()` update the tables of `modules` too, and returns the optimizer itself.
 
-    Without modules these are all tables that the program has declared.
+    Without modules these are all tables that the program has declared. For a model that has tables only, `optimizer` is
+    None, and an optimizer of the tables is returned.
 
     Each table becomes a group of `optimizer.param_groups`, so that gradient scalers find its gradients. The rule of the
     table updates it; the optimizer does not.
@@ -55,8 +75,12 @@ def wrap(optimizer: Optimizer, *modules: torch.nn.Module, dense: typing.Literal[
         >>> items(torch.tensor([7])).tolist()
         [[-0.5, -0.5]]
     """
+    if optimizer is None:
+        if dense == "server":
+            raise errors.InvalidArgumentError("dense='server': without an optimizer there are no dense parameters")
+        optimizer, dense = _NoParameters(), "local"
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise TypeError(f"optimizer: wrap takes one of torch.optim first, not {type(optimizer).__name__}")
+        raise TypeError(f"optimizer: wrap takes one of torch.optim first, or None for tables only, not {type(optimizer).__name__}")
     if dense is not None:
         arguments.choice("dense", dense, ("local", "server"))
     tables = _tables_of(modules)
