@@ -331,6 +331,9 @@ class Session:
             return data.pass_from(epoch, skip)
         if self._seed is not None:
             self._plant(self._number(self._seed, epoch << 32))  # a DataLoader that shuffles does it alike in every run of the epoch
+        read: typing.Any = getattr(data, "dataset", None)
+        if isinstance(read, Dataset):
+            read.epoch = epoch  # the processes of a DataLoader have a copy each
         sampler: typing.Any = getattr(data, "sampler", None)
         if hasattr(sampler, "set_epoch"):
             sampler.set_epoch(epoch)
