@@ -63,6 +63,7 @@ class Job:
         self.dense: dict[str, typing.Any] | None = None  # description of the dense parameters that the tables' owner holds
         self.local_state: list[str] = []  # what only this process knows and training goes by, in words
         self.session: "Session | None" = None  # that has the epochs
+        self.had_session = False
         self.optimizer: "torch.optim.Optimizer | None" = None  # that wrap has taken
         self.mode = "async"
         self.geo_step = 400

@@ -33,7 +33,7 @@ def _tables_of(modules: Iterable[torch.nn.Module]) -> list[Table]:
     return list(found.values())
 
 
-class _NoParameters(torch.optim.Optimizer):
+class TablesOnly(torch.optim.Optimizer):
     """Of a model that has tables only: the step that wrap makes is all that updates something."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ def wrap(optimizer: typing.Any, *modules: torch.nn.Module, dense: typing.Literal
     if optimizer is None:
         if dense == "server":
             raise errors.InvalidArgumentError("dense='server': without an optimizer there are no dense parameters")
-        optimizer, dense = _NoParameters(), "local"
+        optimizer, dense = TablesOnly(), "local"
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(f"optimizer: wrap takes one of torch.optim first, or None for tables only, not {type(optimizer).__name__}")
     if dense is not None:
