@@ -59,7 +59,8 @@ class Dataset:
                  in_memory: bool = False, seed: int = 12345, index: int = 0, count: int = 1,
                  split: typing.Literal["contiguous", "mod"] = "contiguous", weight_slot: str = "", value_slot: str = "",
                  dense_slot: str = "dense_feature", id_space: typing.Literal["shared", "slot"] = "shared",
-                 pipe_command: str = "", max_bad_lines: int | None = None, skip: int = 0, epoch: int = 0, tensors: bool | None = None) -> None:
+                 pipe_command: str = "", max_bad_lines: int | None = None, skip: int = 0, epoch: int = 0,
+                 tensors: bool | None = None) -> None:
         arguments.choice("split", split, ("contiguous", "mod"))
         arguments.choice("id_space", id_space, ("shared", "slot"))
         in_memory, shuffle = arguments.flag("in_memory", in_memory), arguments.flag("shuffle", shuffle)
@@ -190,10 +191,11 @@ def _iterable_dataset() -> type[Dataset]:
     return _made
 
 
-def __getattr__(name: str) -> typing.Any:
-    if name == "TorchDataset":  # a copy in another process is made of it
-        return _iterable_dataset()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not typing.TYPE_CHECKING:  # which would take any name for one that is there
+    def __getattr__(name: str) -> typing.Any:
+        if name == "TorchDataset":  # a copy in another process is made of it
+            return _iterable_dataset()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _opened: "weakref.WeakSet[Dataset]" = weakref.WeakSet()

@@ -298,8 +298,8 @@ class Job:
         if not self.bad_rows and not self.bad_dense:
             what = {"skip": "such updates are left out", "clip": "such elements count as 0"}[self.nan_policy]
             whose = " and ".join(filter(None, (f"{rows} rows" if rows else "", "the dense parameters" if dense else "")))
-            warnings.warn(f"step {self.step}: gradients of {whose} hold NaN or Inf; {what} (nan_policy='{self.nan_policy}'). This is said once; the end says how many "
-                          "there were", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"step {self.step}: gradients of {whose} hold NaN or Inf; {what} (nan_policy='{self.nan_policy}'). "
+                          "This is said once; the end says how many there were", RuntimeWarning, stacklevel=4)
         self.bad_rows += rows
         self.bad_dense += dense
 
