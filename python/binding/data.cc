@@ -110,6 +110,9 @@ data::DatasetOptions OptionsOf(const nb::kwargs& given) {
   take("readers", options.readers);
   take("seed", options.seed);
   take("pipe_command", options.pipe_command);
+  int64_t max_bad_lines = -1;  // the default of the options
+  take("max_bad_lines", max_bad_lines);
+  if (max_bad_lines >= 0) options.max_bad_lines = static_cast<uint64_t>(max_bad_lines);
   take("labels", options.schema.labels);
   take("real_labels", options.schema.real_labels);
   take("sparse_slots", options.schema.sparse_slots);

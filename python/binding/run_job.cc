@@ -61,7 +61,7 @@ absl::Status RunJob::Begin(Steps& steps, uint64_t epochs) {
   run::EpochLoopOptions options;
   options.epochs = epochs;
   options.checkpoints = options_.checkpoints;
-  options.resume_command = "the same command";
+  options.how_to_resume = "the same command goes on from there";
   if (fleet::WorkerNode* const worker = fleet_.worker(); worker != nullptr)
     options.servers =
         run::ServerCheckpoints{[worker](uint64_t number) { return worker->BeginSnapshot(number); },

@@ -36,7 +36,12 @@ class Dataset:
 
     `files` is a path, a folder or a glob, or a list of these. `slots` is the number of sparse slots, which are then
     named "1", "2", …, or their names. With `index` and `count` only a worker's share of the files is read. `skip` are
-    batches of the first pass that are left out: those that an earlier run has trained on.
+    batches of the first pass that are left out: those that an earlier run has trained on. Bad lines are skipped and
+    counted; more than `max_bad_lines` (None: 1% of the lines, at least 100) are an error. `pipe_command` is a program
+    that turns a file on its stdin into MultiSlot lines.
+
+    If PyTorch was imported before, it is an IterableDataset: `DataLoader(data, batch_size=None, num_workers=2)`. Each of
+    the loader's processes reads its share of the files.
     """
 
     files: list[str]
@@ -45,13 +50,17 @@ class Dataset:
     count: int
     epoch: int
 
+    def __new__(cls, *args: typing.Any, **kwargs: typing.Any) -> "Dataset":
+        return object.__new__(_iterable_dataset() if cls is Dataset and "torch" in sys.modules else cls)
+
     def __init__(self, files: arguments.AnyPath | Iterable[arguments.AnyPath], *, slots: int | Iterable[str | int],
                  dense_dim: int = 0, labels: Iterable[str] = ("click",), real_labels: Iterable[str] = (),
                  format: str = "", batch_size: int = 512, readers: int = 1, shuffle: bool = False,
                  in_memory: bool = False, seed: int = 12345, index: int = 0, count: int = 1,
                  split: typing.Literal["contiguous", "mod"] = "contiguous", weight_slot: str = "", value_slot: str = "",
                  dense_slot: str = "dense_feature", id_space: typing.Literal["shared", "slot"] = "shared",
-                 pipe_command: str = "", skip: int = 0, epoch: int = 0, tensors: bool | None = None) -> None:
+                 pipe_command: str = "", max_bad_lines: int | None = None, skip: int = 0, epoch: int = 0,
+                 tensors: bool | None = None) -> None:
         arguments.choice("split", split, ("contiguous", "mod"))
         arguments.choice("id_space", id_space, ("shared", "slot"))
         in_memory, shuffle = arguments.flag("in_memory", in_memory), arguments.flag("shuffle", shuffle)
@@ -71,6 +80,10 @@ class Dataset:
         if not found:
             raise errors.InvalidArgumentError("files: the list is empty")
         self.files = _core.split_files(found, index, self.count, split == "mod")
+        if not self.files:
+            raise errors.InvalidArgumentError(
+                f"worker {index} of {self.count} (index=, count=) gets none of the {_listed(found)}; use at most as many workers "
+                "as files, or split the files into more of them, for instance with `split -n l/8`")
         self._options: dict[str, typing.Any] = dict(
             files=self.files, format=format, batch_size=self.batch_size,
             readers=arguments.whole("readers", readers, 1, 1024), seed=arguments.whole("seed", seed, 0, arguments.UINT64),
@@ -81,6 +94,8 @@ class Dataset:
             dense_dim=arguments.whole("dense_dim", dense_dim, 0, arguments.INT32),
             weight_slot=arguments.text("weight_slot", weight_slot), value_slot=arguments.text("value_slot", value_slot),
             in_memory=in_memory, shuffle=shuffle, slot_ids=id_space == "slot")
+        if max_bad_lines is not None:
+            self._options["max_bad_lines"] = arguments.whole("max_bad_lines", max_bad_lines, note=", nor None")
         self._dataset: _core.Dataset | None = None
         self._pass: _core.PassWatch | None = None  # that is under way
 
@@ -104,7 +119,7 @@ class Dataset:
         if self._pass is not None:
             raise errors.FailedPreconditionError("a pass over this dataset is under way: end it, or make another one")
         if self._dataset is None:
-            self._dataset = _core.make_dataset(**self._options)
+            self._dataset = _core.make_dataset(**self._options | {"files": self._files_of_process()})
             _opened.add(self)
         dataset = self._dataset
         if tensors := self._tensors:
@@ -134,6 +149,21 @@ class Dataset:
                     except errors.Error:
                         pass
 
+    def _files_of_process(self) -> list[str]:
+        """All files, or the share of a DataLoader's process."""
+        loading = sys.modules.get("torch.utils.data")
+        info = None if loading is None else loading.get_worker_info()
+        if info is None or info.num_workers == 1:
+            return self.files
+        if self._skip:
+            raise errors.InvalidArgumentError("skip= goes with at most one process of a DataLoader (num_workers=1)")
+        share = _core.split_files(self.files, info.id, info.num_workers, False)
+        if not share:
+            raise errors.InvalidArgumentError(
+                f"process {info.id} of the DataLoader's {info.num_workers} gets none of the {_listed(self.files)}; "
+                f"num_workers={len(self.files)} is the most")
+        return share
+
     def pass_from(self, number: int, skip: int) -> Iterator[Batch]:
         """Pass `number` without its first `skip` batches."""
         self.epoch, self._skip = arguments.whole("number", number), arguments.whole("skip", skip)
@@ -141,7 +171,31 @@ class Dataset:
 
     def identity(self) -> dict[str, typing.Any]:
         """What decides which batch is batch k."""
-        return {name: value for name, value in self._options.items() if name != "readers"}
+        return {name: value for name, value in self._options.items() if name not in ("readers", "max_bad_lines")}
+
+
+def _listed(files: list[str]) -> str:
+    more = f", and {len(files) - 5} more" if len(files) > 5 else ""
+    return f"{len(files)} file{'s' if len(files) > 1 else ''}: {', '.join(files[:5])}{more}"
+
+
+_made: type[Dataset] | None = None
+
+
+def _iterable_dataset() -> type[Dataset]:
+    """Dataset as a kind of PyTorch's IterableDataset."""
+    global _made
+    if _made is None:
+        import torch.utils.data
+        _made = type("TorchDataset", (Dataset, torch.utils.data.IterableDataset), {"__module__": __name__, "__doc__": Dataset.__doc__})
+    return _made
+
+
+if not typing.TYPE_CHECKING:  # which would take any name for one that is there
+    def __getattr__(name: str) -> typing.Any:
+        if name == "TorchDataset":  # a copy in another process is made of it
+            return _iterable_dataset()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _opened: "weakref.WeakSet[Dataset]" = weakref.WeakSet()

@@ -38,7 +38,7 @@ class ResourceExhaustedError(Error, MemoryError):
 
 
 class FailedPreconditionError(Error):
-    """Not now: something else comes first, or the job is over."""
+    """Not now: something else comes first, the job is over, or a step has gradients with NaN or Inf."""
 
 
 class AbortedError(Error):
@@ -58,7 +58,7 @@ class UnavailableError(Error, ConnectionError):
 
 
 class DataLossError(Error):
-    """Data that is damaged, or a loss or gradient that is not a number."""
+    """Data that is damaged, or a loss that is NaN or Inf. A gradient with NaN or Inf is a FailedPreconditionError."""
 
 
 class InternalError(Error):

@@ -63,12 +63,13 @@ class Job:
         self.dense: dict[str, typing.Any] | None = None  # description of the dense parameters that the tables' owner holds
         self.local_state: list[str] = []  # what only this process knows and training goes by, in words
         self.session: "Session | None" = None  # that has the epochs
+        self.had_session = False
         self.optimizer: "torch.optim.Optimizer | None" = None  # that wrap has taken
         self.mode = "async"
         self.geo_step = 400
         self.nan_policy = "abort"
         self.bad_rows = 0  # gradients with NaN or Inf, that nan_policy dealt with
-        self.bad_dense = 0
+        self.bad_dense = 0  # steps in which those of dense parameters had some
         self.step = 0  # of the next commit
         self.done = False
         self.steps: _core.Steps | None = None  # once training has begun
@@ -272,11 +273,13 @@ class Job:
             steps.begin_step(True, self.step, self._pass, self.step - self._first)
             steps.pull([])
 
-    def commit(self, samples: int, grads: Sequence[Gradient], dense: Sequence[Piece] = (), dense_rate: float | None = None) -> None:
+    def commit(self, samples: int, grads: Sequence[Gradient], dense: Sequence[Piece] = (), dense_rate: float | None = None,
+               *, bad_dense: bool = False) -> None:
         """Ends the step with (lookup, one gradient of each key, learning rate) for each.
 
         Gradients are sums over the samples; where nothing weighs steps they are means. With 0 samples nothing is learnt,
-        and others that wait for the step go on.
+        and others that wait for the step go on. `bad_dense` says that dense parameters of the process had a gradient with
+        NaN or Inf, which the caller has dealt with.
         """
         with self._lock:
             self.check()
@@ -285,18 +288,18 @@ class Job:
             if not pulled:
                 steps.pull([])
             self._open = False  # one that is refused is given up, too
-            bad = steps.commit(samples if self.weighs_steps else min(samples, 1), grads, dense, dense_rate)
-            if any(bad):
-                self._count_bad(*bad)
+            rows, dense_too = steps.commit(samples if self.weighs_steps else min(samples, 1), grads, dense, dense_rate)
+            if rows or dense_too or bad_dense:
+                self._count_bad(rows, int(dense_too) + bad_dense)
             self.step += 1
             self.samples = samples
 
     def _count_bad(self, rows: int, dense: int) -> None:
         if not self.bad_rows and not self.bad_dense:
             what = {"skip": "such updates are left out", "clip": "such elements count as 0"}[self.nan_policy]
-            warnings.warn(f"step {self.step}: gradients of {rows} rows{' and of the dense parameters' if dense else ''} hold "
-                          f"NaN or Inf; {what} (nan_policy='{self.nan_policy}'). This is said once; the end says how many "
-                          "there were", RuntimeWarning, stacklevel=4)
+            whose = " and ".join(filter(None, (f"{rows} rows" if rows else "", "the dense parameters" if dense else "")))
+            warnings.warn(f"step {self.step}: gradients of {whose} hold NaN or Inf; {what} (nan_policy='{self.nan_policy}'). "
+                          "This is said once; the end says how many there were", RuntimeWarning, stacklevel=4)
         self.bad_rows += rows
         self.bad_dense += dense
 
@@ -330,8 +333,8 @@ class Job:
             return
         self.done = True
         if self.bad_rows or self.bad_dense:
-            print(f"regattarec: {self.bad_rows} gradients of rows and {self.bad_dense} of the dense parameters held NaN or Inf "
-                  f"(nan_policy='{self.nan_policy}')", file=sys.stderr)
+            print(f"regattarec: {self.bad_rows} gradients of rows, and those of the dense parameters in {self.bad_dense} steps, "
+                  f"held NaN or Inf (nan_policy='{self.nan_policy}')", file=sys.stderr)
         if not self._joined:
             return
         if not why and self.session is None:

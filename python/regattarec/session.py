@@ -18,6 +18,7 @@ import signal
 import sys
 import time
 import typing
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy
@@ -35,6 +36,7 @@ Batch = typing.TypeVar("Batch")
 Self = typing.TypeVar("Self", bound="Session")
 Floats = numpy.ndarray[typing.Any, numpy.dtype[numpy.float32]]
 
+IDLE_BATCHES = 100  # without a step, after which the program is told
 BEGIN_AGAIN = 75  # the exit code that tells `regatta launch --max_restarts` so
 
 
@@ -43,6 +45,20 @@ def ask_to_begin_again(why: object, reasons: Iterable[str]) -> typing.NoReturn:
     print(f"regattarec: {why}\nregattarec: the job is to begin again from its last save: a killed worker cannot be "
           f"replaced alone, because of {' and '.join(reasons)}", file=sys.stderr)
     raise SystemExit(BEGIN_AGAIN)
+
+
+def _interrupt() -> KeyboardInterrupt:
+    """Ends the program as Ctrl+C does, without a traceback: the line before it says where the run stopped."""
+    made, before = KeyboardInterrupt("stopped by Ctrl+C"), sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: "types.TracebackType | None") -> None:
+        if error is made:
+            print(f"{kind.__name__}: {error}", file=sys.stderr)
+        else:
+            before(kind, error, traceback)
+
+    sys.excepthook = hook
+    return made
 
 
 def _floats(values: typing.Any, what: str) -> Floats:
@@ -113,6 +129,7 @@ class Session:
         self._counted = 0  # the steps that the run knows of
         self._observed = _Observed()
         self._measured = False
+        self._idle = 0  # batches before the first step of the loop's own
 
     # ---- For the program.
 
@@ -121,6 +138,10 @@ class Session:
         job.check_process()
         if self._running is not None or job.session is not None:
             raise errors.FailedPreconditionError("a session is entered once, and one at a time")
+        if job.had_session:
+            raise errors.FailedPreconditionError(
+                "this process has had a session, and a process makes one: give it more epochs (session.epochs), or train on in "
+                "another process, which goes on from the saves of save=")
         if job.steps is not None:
             raise errors.FailedPreconditionError("training has begun: enter the session before the first lookup")
         if job.joined and self._comes_back() and not job.returns:
@@ -136,7 +157,7 @@ class Session:
         if self._begins_again() and job.fleet.replaces:
             ask_to_begin_again("this process replaces a killed one", self._local_state())
         self._running = _core.Run(job.fleet, self._blobs, **self._options)
-        job.session = self
+        job.session, job.had_session = self, True
         self._progress = Progress(self._show if job.fleet.is_first_worker else False)
         job.start(self._run.first_step)
         if self._run.resumed_from and not self._run.returns:
@@ -317,6 +338,9 @@ class Session:
             return data.pass_from(epoch, skip)
         if self._seed is not None:
             self._plant(self._number(self._seed, epoch << 32))  # a DataLoader that shuffles does it alike in every run of the epoch
+        read: typing.Any = getattr(data, "dataset", None)
+        if isinstance(read, Dataset):
+            read.epoch = epoch  # the processes of a DataLoader have a copy each
         sampler: typing.Any = getattr(data, "sampler", None)
         if hasattr(sampler, "set_epoch"):
             sampler.set_epoch(epoch)
@@ -355,9 +379,22 @@ class Session:
                 continue
             if job.step == before:  # the loop left the batch out; others wait for the step
                 job.commit(0, [])
+                self._note_idle()
+            else:
+                self._idle = -1
             goes_on = self._count(run, read, time.perf_counter() - begun)
             before, begun, pending, read = job.step, time.perf_counter(), 0, 0.0
         self._close_pass(goes_on)
+
+    def _note_idle(self, more: int = 1) -> None:
+        """Says once that a loop makes no steps. One that has made a step may leave batches out."""
+        if self._idle < 0:
+            return
+        self._idle += more
+        if self._idle == IDLE_BATCHES or not more and self._idle:
+            warnings.warn(f"no step in {self._idle} batches, so nothing is learnt: call optimizer.step() in the loop over the batches, "
+                          "of the optimizer that regattarec.torch.wrap returned", RuntimeWarning, stacklevel=3 if more else 4)
+            self._idle = -1
 
     def _count(self, run: _core.Run, read: float, seconds: float) -> bool:
         self._counted = self._job.step
@@ -382,6 +419,7 @@ class Session:
 
     def _close_pass(self, complete: bool) -> None:
         """The pass's last step is made. Returns when all workers have ended theirs, and the epoch is saved."""
+        self._note_idle(0)
         self._job.leave_pass()
         self._place = None
         self._run.end_pass(complete)
@@ -424,7 +462,7 @@ class Session:
     def _raise_stop(self) -> None:
         end = self._run.end
         if end == signal.SIGINT:
-            raise KeyboardInterrupt
+            raise _interrupt()
         if end > 0:
             raise SystemExit(128 + end)
         if end < 0:

@@ -308,7 +308,7 @@ assert (found, torch.rand(1)) == want
     def test_wrap_and_init(self):
         self.check("""
 e = rt.Embedding(None, 2)
-refuses("optimizer: wrap takes one of torch.optim first", *(lambda v=v: rt.wrap(v, e) for v in (None, 5, e, torch.nn.Linear(1, 1))))
+refuses("optimizer: wrap takes one of torch.optim first", *(lambda v=v: rt.wrap(v, e) for v in ("adam", 5, e, torch.nn.Linear(1, 1))))
 refuses("dense |: there are local and server", *(lambda v=v: rt.wrap(some(), e, dense=v) for v in (True, 5, ["local"])))
 refuses("geo_step: |is not a whole number", *(lambda v=v: rt.init(geo_step=v) for v in ("a", 0, -1, 1.5, True, 2**31)))
 refuses("mode |: there are sync", *(lambda v=v: rt.init(mode=v) for v in (5, ["sync"], b"sync")))

@@ -82,6 +82,26 @@ class DataTest(unittest.TestCase):
         self.assertEqual([len(share) for share in shares], [2, 1, 1])
         self.assertEqual(len({file for share in shares for file in share}), 4)
 
+    def test_a_worker_without_a_file_is_told_at_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for i in range(4):
+                (pathlib.Path(folder) / f"part-{i}").write_text(CLICKS.read_text())
+            with self.assertRaisesRegex(ValueError, "worker 4 of 5 .*none of the 4 files: .*part-0, .*at most as many workers as files"):
+                Dataset(folder, slots=26, dense_dim=13, index=4, count=5)
+
+    def test_the_limit_of_bad_lines_may_be_set(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "lines"
+            path.write_text(CLICKS.read_text() + "no line\n" * 3)
+            read = lambda **how: list(Dataset(path, slots=26, dense_dim=13, tensors=False, **how))
+            self.assertEqual(sum(len(batch.labels) for batch in read()), 80)
+            self.assertEqual(sum(len(batch.labels) for batch in read(max_bad_lines=3)), 80)
+            with self.assertRaisesRegex(regattarec.Error, "3 of 83 lines are bad, more than the 2 that max_bad_lines allows"):
+                read(max_bad_lines=2)
+            with self.assertRaisesRegex(ValueError, "max_bad_lines: -1"):
+                read(max_bad_lines=-1)
+            self.assertEqual(Dataset(path, slots=26, max_bad_lines=3).identity(), Dataset(path, slots=26).identity())
+
     def test_bad_input_is_an_exception(self):
         with self.assertRaisesRegex(regattarec.NotFoundError, "nowhere"):
             Dataset("nowhere/*.txt", slots=26)
@@ -157,6 +177,37 @@ if __name__ == "__main__":
             script = pathlib.Path(folder) / "loader.py"
             script.write_text(code)
             done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, env=os.environ)
+        self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+
+    def test_a_loader_of_pytorch_takes_it_as_it_is(self):
+        """Each process of the loader reads its share, whether it is forked or spawned."""
+        code = """
+import sys, torch, regattarec, regattarec.data
+from torch.utils.data import DataLoader
+def lines(batches):
+    return sorted(tuple(row.tolist()) for batch in batches for row in batch.dense)
+if __name__ == "__main__":
+    open_files = lambda **how: regattarec.data.Dataset("parts", slots=26, dense_dim=13, batch_size=32, **how)
+    want = lines(open_files())
+    assert len(want) == 320
+    for how in (dict(num_workers=0), dict(num_workers=1), dict(num_workers=2), dict(num_workers=4, multiprocessing_context="spawn")):
+        loader = DataLoader(open_files(), batch_size=None, **how)
+        for _ in range(2):
+            assert lines(loader) == want, how
+    try:
+        list(DataLoader(open_files(), batch_size=None, num_workers=5))
+    except regattarec.Error as error:
+        assert "gets none of the 4 files" in str(error) and "num_workers=4 is the most" in str(error), error
+    else:
+        raise AssertionError("not refused")
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "parts").mkdir()
+            for i in range(4):
+                (pathlib.Path(folder) / "parts" / f"part-{i}").write_text(CLICKS.read_text())
+            script = pathlib.Path(folder) / "loader.py"
+            script.write_text(code)
+            done = subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=120, env=os.environ)
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
 
 

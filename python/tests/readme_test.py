@@ -56,6 +56,10 @@ class ReadmeTest(JobTest):
         self.assertEqual(len(losses), 2)
         self.assertLess(max(losses), 0.53)  # 0.562 is that of the click rate alone
 
+    def test_the_loader(self):
+        self.make_clicks()
+        self.assertEqual(self.type("python3 loader.py"), "100000 samples\n")
+
     def test_the_session_alone_and_killed_in_a_job(self):
         self.make_clicks()
         alone, on_servers = self.printed("session.py")

@@ -180,6 +180,65 @@ class SessionTest(JobTest):
         self.assertIn("stopped in epoch 1 at batch 0; saved", said)
         self.assertEqual(json.loads(self.checkpoints("model"))[-1]["step"], 3)
 
+    def test_ctrl_c_ends_with_one_line_that_says_how_to_go_on(self):
+        script = self.folder / "script.py"
+        script.write_text(textwrap.dedent("""
+            import os, signal, sys, torch, regattarec.torch as rt
+            e = rt.Embedding(None, 1, rule=rt.SGD(lr=1.0), init=rt.Constant(0.0))
+            o = rt.wrap(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), e)
+            with rt.session(save=sys.argv[1] or None) as s:
+                for epoch in s.epochs(2):
+                    for k in s.batches(range(10)):
+                        e(torch.tensor([1])).sum().backward(); o.step(); o.zero_grad()
+                        if k == 3:
+                            os.kill(os.getpid(), signal.SIGINT)
+            """))
+        for folder, words in (("model", "saved, the same command goes on from there"), ("", "nothing is saved")):
+            with self.subTest(folder):
+                done = subprocess.run([*PYTHON, script, folder], cwd=self.folder, env=self.env, text=True, capture_output=True,
+                                      timeout=120)
+                said = done.stdout + done.stderr
+                self.assertIn(done.returncode, (-signal.SIGINT, 130), said)
+                self.assertIn(f"stopped in epoch 0 at batch 4; {words}", said)
+                self.assertNotIn("Traceback", said)
+                self.assertNotIn("--resume", said)
+                self.assertEqual(done.stderr.splitlines()[-1], "KeyboardInterrupt: stopped by Ctrl+C")
+
+    def test_a_loop_without_steps_is_told_once(self):
+        script = """
+            import sys, torch, warnings, regattarec.torch as rt
+            e = rt.Embedding(None, 1)
+            o = rt.wrap(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), e)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with rt.session() as s:
+                    for epoch in s.epochs(3):
+                        for k in s.batches(range(int(sys.argv[1]))):
+                            o.zero_grad(); e(torch.tensor([1])).sum().backward()
+                            if sys.argv[2] == "steps" and epoch == 0 and k == 4:
+                                o.step()
+            print([str(w.message) for w in caught])
+            """
+        self.assertIn("['no step in 5 batches, so nothing is learnt: call optimizer.step()", self.run_script(script, "5", "none"))
+        said = self.run_script(script, "150", "none")
+        self.assertIn("['no step in 100 batches", said)
+        self.assertEqual(said.count("no step in"), 1)
+        self.assertIn("[]", self.run_script(script, "5", "steps").splitlines()[-1])
+
+    def test_a_second_session_in_a_process_is_refused(self):
+        out = self.run_script("""
+            import torch, regattarec.torch as rt
+            from refusals import fails
+            e = rt.Embedding(None, 1)
+            o = rt.wrap(None, e)
+            with rt.session() as s:
+                for epoch in s.epochs(1):
+                    for k in s.batches(range(2)):
+                        e(torch.tensor([1])).sum().backward(); o.step()
+            fails(rt.session().__enter__)
+            """)
+        self.assertIn("FailedPreconditionError this process has had a session, and a process makes one", out)
+
     def test_what_is_observed_has_to_be_possible(self):
         out = self.run_script("""
             import torch, regattarec, regattarec.torch as rt

@@ -203,7 +203,7 @@ assert [str(w.message).split(" (")[0] for w in caught] == ["step 1: gradients of
 rows = e(torch.tensor([1, 2]), torch.tensor([0, 1])).tolist()
 assert rows == {{"skip": [[-0.5, -0.5], [-2.5, -2.5]], "clip": [[-2.5, -0.5], [-2.5, -2.5]]}}["{policy}"], rows
 """)
-                self.assertIn(f"2 gradients of rows and 0 of the dense parameters held NaN or Inf (nan_policy='{policy}')",
+                self.assertIn(f"2 gradients of rows, and those of the dense parameters in 0 steps, held NaN or Inf (nan_policy='{policy}')",
                               self.stderr)
 
     def test_a_dense_gradient_that_is_not_a_number_is_an_error_where_servers_have_it(self):
@@ -214,6 +214,55 @@ o = rt.wrap(torch.optim.SGD([w], lr=0.5), e, dense="server")
 refuses(regattarec.FailedPreconditionError, "of the dense parameters hold NaN", o.step)
 assert w.item() == 1
 """)
+
+    def test_a_dense_gradient_in_the_process_that_is_not_a_number_is_an_error_that_changes_nothing(self):
+        self.check("""
+net, e = torch.nn.Linear(2, 1), bag(table="slots")
+before = [p.tolist() for p in net.parameters()]
+o = rt.wrap(torch.optim.Adam(net.parameters()), e, net)
+loss = lambda: net(e(torch.tensor([1]), torch.tensor([0]))).sum()
+for bad in (float("nan"), float("inf")):
+    (loss() + (net.bias * bad).sum()).backward()         # rows and net.weight have good gradients
+    refuses(regattarec.FailedPreconditionError, "step 0|of the dense parameters hold NaN|'bias'|nan_policy='skip'", o.step)
+    assert values(e, 1) == [0] and not o.state and [p.tolist() for p in net.parameters()] == before
+    o.zero_grad()
+loss().backward()
+o.step()                                                 # the loop may go on
+assert o.state and all(torch.isfinite(p).all() for p in net.parameters())
+o.zero_grad()
+with torch.no_grad():
+    net.weight.fill_(3e38); net.bias.fill_(0)
+(net.weight * 3e38).sum().backward()                     # large numbers whose sum is Inf are numbers
+o.step()
+""")
+        self.check("""
+w = torch.nn.Parameter(torch.ones(3))
+e = bag()
+o = rt.wrap(torch.optim.SGD([w], lr=0.5), e)             # its module is not named
+(w * float("nan")).sum().backward()
+refuses(regattarec.FailedPreconditionError, "param_groups[0]['params'][0], of the shape (3,)", o.step)
+""")
+
+    def test_dense_gradients_in_the_process_may_be_left_out_or_clipped(self):
+        for policy in ("skip", "clip"):
+            with self.subTest(policy):
+                self.check(f"""
+import warnings
+rt.init(nan_policy="{policy}")
+e, w = bag(), torch.nn.Parameter(torch.zeros(2))
+o = rt.wrap(torch.optim.SGD([w], lr=1.0), e)
+def step(factor):
+    o.zero_grad()
+    (e(torch.tensor([1]), torch.tensor([0])).sum() + (w * torch.tensor([1.0, factor])).sum()).backward()
+    o.step()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    step(1); step(float("nan")); step(float("-inf"))
+assert [str(w.message).split(" hold")[0] for w in caught] == ["step 1: gradients of the dense parameters"], caught
+assert values(e, 1) == [-2.5]                            # the rows' gradients are good ones
+assert w.tolist() == {{"skip": [-1, -1], "clip": [-3, -1]}}["{policy}"], w
+""")
+                self.assertIn("0 gradients of rows, and those of the dense parameters in 2 steps, held NaN", self.stderr)
 
     def test_modules_without_a_table_have_one_each(self):
         self.check("""
@@ -257,6 +306,98 @@ rt.freeze(f)
 (e(torch.tensor([1]), torch.tensor([0])) + f(torch.tensor([1]), torch.tensor([0]))).sum().backward()
 o.step()
 assert values(e, 1) == [-0.5]
+""")
+
+    def test_a_backward_without_wrap_says_what_to_do(self):
+        self.check("""
+e = bag(table="slots")
+look = lambda: e(torch.tensor([1]), torch.tensor([0])).sum()
+refuses(regattarec.FailedPreconditionError, "'slots' has no optimizer|regattarec.torch.wrap(optimizer, ...) before the loop|freeze",
+        lambda: look().backward())
+assert not e.table._parts
+rt.freeze(e)
+w = torch.nn.Parameter(torch.ones(1))
+(look() + w).sum().backward()                    # frozen rows need no optimizer
+rt.freeze(e, frozen=False)
+o = rt.wrap(torch.optim.SGD([w], lr=0.1), e)
+look().backward()
+o.step()
+assert values(e, 1) == [-0.5]
+""")
+
+    def test_a_second_backward_needs_retain_graph_as_in_pytorch(self):
+        self.check("""
+e = bag()
+o = rt.wrap(some(), e)
+loss = e(torch.tensor([1]), torch.tensor([0])).sum()
+loss.backward()
+refuses(RuntimeError, "backward through the graph a second time", loss.backward)
+o.step()
+assert values(e, 1) == [-0.5], values(e, 1)
+loss = e(torch.tensor([1]), torch.tensor([0])).sum()
+loss.backward(retain_graph=True)
+loss.backward()
+o.step()
+assert values(e, 1) == [-2.5], values(e, 1)
+""")
+
+    def test_pretrained_padding_is_read_and_not_trained_as_in_pytorch(self):
+        self.check("""
+w, ids = torch.arange(8.0).reshape(4, 2) + 1, torch.tensor([[0, 3], [3, 1]])
+padding = 3
+p = torch.nn.Embedding.from_pretrained(w.clone(), freeze=False, padding_idx=padding)
+e = rt.Embedding.from_pretrained(w, freeze=False, padding_idx=padding, rule=rt.SGD(lr=1.0))
+q = torch.optim.SGD(p.parameters(), lr=1.0)
+o = rt.wrap(some(), e)
+for ahead in (False, True):
+    if ahead:
+        rt.prefetch((e, ids))
+    assert torch.equal(p(ids), e(ids)), (p(ids), e(ids))
+    for module, optimizer in ((p, q), (e, o)):
+        (module(ids) * torch.tensor([1.0, 2.0])).sum().backward()
+        optimizer.step(); optimizer.zero_grad()
+assert torch.equal(p(ids), e(ids)), (p(ids), e(ids))
+e.eval()
+assert torch.equal(p(ids), e(ids)) and torch.equal(rt.to_embedding(e, range(4)).weight, p.weight)
+""")
+        self.check("""
+w = torch.arange(8.0).reshape(4, 2) + 1
+last = rt.Embedding.from_pretrained(w, padding_idx=-1)
+frozen = rt.Embedding.from_pretrained(w, padding_idx=3)
+bags = rt.EmbeddingBag.from_pretrained(w, padding_idx=3, mode="sum")
+keyed = rt.Embedding.from_pretrained(w[:2], keys=[-1, 7], padding_idx=-1)
+assert last.padding_idx == 3
+ids = torch.tensor([[0, 3], [3, 3]])
+expected = torch.nn.Embedding.from_pretrained(w, padding_idx=3)(ids)
+assert torch.equal(frozen(ids), expected) and torch.equal(last(ids), expected)
+assert torch.equal(bags(ids), torch.nn.EmbeddingBag.from_pretrained(w, padding_idx=3, mode="sum")(ids))
+assert keyed(torch.tensor([-1, 7, 5])).tolist() == [[1, 2], [3, 4], [0, 0]]
+refuses(regattarec.OutOfRangeError, "padding_idx: 4", lambda: rt.Embedding.from_pretrained(w, padding_idx=4))
+refuses(TypeError, "freeze=False", lambda: rt.Embedding.from_pretrained(w, False))
+""")
+
+    def test_a_model_of_tables_only(self):
+        script = """
+import sys
+rt.init(mode="sync")
+u, v = (rt.Embedding(None, 2, table=name, rule=rt.SGD(lr=0.5), init=rt.Constant(1.0)) for name in "uv")
+o = rt.wrap(None, u, v)
+schedule = torch.optim.lr_scheduler.StepLR(o, 1, 0.5)
+assert isinstance(o, torch.optim.Optimizer) and [g["regatta_table"] for g in o.param_groups] == ["u", "v"]
+for _ in range(2):
+    o.zero_grad()
+    (u(torch.tensor([1])) * v(torch.tensor([2]))).sum().backward()
+    o.step(); schedule.step()
+rt.save("saved", optimizer=o)
+u.eval()
+print(u(torch.tensor([1]))[0, 0].item())         # 1 - 0.5 * 1 - 0.25 * 0.5
+"""
+        self.assertEqual(self.check(script).strip(), "0.375")
+        self.check(script, launch=("--server_num=1", "--worker_num=2"))
+        self.assertEqual(self.log("workerlog.0").strip().splitlines()[-1], "0.375")
+        self.check("""
+e = bag()
+refuses(regattarec.InvalidArgumentError, "dense='server'|no dense parameters", lambda: rt.wrap(None, e, dense="server"))
 """)
 
     def test_ids_without_values_are_an_exception(self):

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <tuple>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/run_record.h"
@@ -43,6 +45,21 @@ bool IsSave(const std::string& path) {
   return base::Exists(path + "/" + kManifestName) || base::Exists(path + "/" + PartName(0) + "/" + kManifestName);
 }
 
+// Saves that a program has put there under names of its own, for a message.
+std::string SavesBelow(const std::string& path) {
+  constexpr size_t kShown = 10;
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
+    if (IsSave(it->path().string())) found.push_back(it->path().string());
+  if (found.empty()) return "";
+  std::sort(found.begin(), found.end());
+  const size_t shown = std::min(found.size(), kShown);
+  return absl::StrCat("; name one of the saves in it: ",
+                      absl::StrJoin(found.begin(), found.begin() + static_cast<ptrdiff_t>(shown), ", "),
+                      shown < found.size() ? absl::StrCat(" and ", found.size() - shown, " more") : "");
+}
+
 }  // namespace
 
 std::vector<SaveInfo> ListSaves(const std::string& root) {
@@ -74,7 +91,8 @@ absl::StatusOr<std::string> ResolveSave(const std::string& path) {
   if (current.ok()) return path + "/" + current->saves.front();
   if (!absl::IsNotFound(current.status())) return current.status();
   if (!base::Exists(path)) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
-  return absl::NotFoundError(absl::StrCat(path, " is neither a save (no MANIFEST) nor a folder of saves (no CURRENT)"));
+  return absl::NotFoundError(
+      absl::StrCat(path, " is neither a save (no MANIFEST) nor a folder of saves (no CURRENT)", SavesBelow(path)));
 }
 
 }  // namespace regatta::checkpoint

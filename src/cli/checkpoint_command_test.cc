@@ -133,6 +133,19 @@ TEST_F(CheckpointCommand, AWrongCommandLineIsTwoAndAMissingSaveIsOne) {
   }
 }
 
+TEST_F(CheckpointCommand, AFolderOfSavesUnderOtherNamesListsThem) {
+  const Result saved = Regatta("checkpoint ls " + folder_.path() + "/1");
+  ASSERT_EQ(saved.exit_code, 0) << saved.err;
+  TestFolder other;
+  for (const char* name : {"epoch_0", "epoch_1"})
+    std::filesystem::copy(folder_.path() + "/1", other / name, std::filesystem::copy_options::recursive);
+  const Result result = Regatta("checkpoint ls " + other.path());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_TRUE(
+      absl::StrContains(result.err, "name one of the saves in it: " + (other / "epoch_0") + ", " + (other / "epoch_1")))
+      << result.err;
+}
+
 TEST_F(CheckpointCommand, HelpTeachesWithExamples) {
   for (const char* command : {"ls", "verify", "dump", "get", "diff", "export", "import"}) {
     const Result result = Regatta(std::string("checkpoint ") + command + " --help");

@@ -44,7 +44,7 @@ absl::Status BadLineLog::Count(const SampleBlock& block) {
   if (bad_lines_ <= allowed) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       bad_lines_, " of ", lines_, " lines are bad, more than the ", allowed,
-      max_bad_lines_.has_value() ? "" : " (1%, at least 100)", " that runner.max_bad_lines allows; the first are:",
+      max_bad_lines_.has_value() ? "" : " (1%, at least 100)", " that max_bad_lines allows; the first are:",
       first_reasons_, quarantine_path_.empty() ? "" : absl::StrCat("\nmore of them: ", quarantine_path_)));
 }
 

@@ -55,7 +55,7 @@ absl::Status CheckRegular(const std::string& path) {
   return absl::InvalidArgumentError(
       absl::StrCat(path, " is a ", kind,
                    ", not a regular file: data is read more than once and by several threads. "
-                   "Write it to a file, or move it away; a stream can be made of files by runner.pipe_command"));
+                   "Write it to a file, or move it away; a stream can be made of files by pipe_command"));
 }
 
 absl::StatusOr<std::vector<std::string>> ExpandFiles(const std::string& pattern) {

@@ -102,13 +102,16 @@ absl::Status EpochLoop::FinishEpoch(const train::PassEnd& end) {
 absl::StatusOr<RunEnd> EpochLoop::StopAlone(const train::PassEnd& end) {
   const absl::Status& memory = parts_.stop.memory();
   const int signal = parts_.stop.signal();
-  RETURN_IF_ERROR(saves_.SaveAt(end.position, *meter_));
-  RETURN_IF_ERROR(saves_.MarkInterrupted());
+  if (saves_.writes()) {
+    RETURN_IF_ERROR(saves_.SaveAt(end.position, *meter_));
+    RETURN_IF_ERROR(saves_.MarkInterrupted());
+  }
   parts_.reporter.Note(absl::StrCat(!memory.ok()  ? "out of memory"
                                     : signal != 0 ? "stopped"
                                                   : "runner.max_minutes is over",
-                                    " in epoch ", epoch(), " at batch ", end.position.low,
-                                    "; saved, continue with: ", options_.resume_command));
+                                    " in epoch ", epoch(), " at batch ", end.position.low, "; ",
+                                    saves_.writes() ? absl::StrCat("saved, ", options_.how_to_resume)
+                                                    : "nothing is saved, because the run has no folder for saves"));
   RETURN_IF_ERROR(memory);
   if (signal != 0) return RunEnd{RunEnd::Kind::kStopped, signal};
   return RunEnd{RunEnd::Kind::kOutOfTime};
@@ -139,11 +142,12 @@ absl::Status EpochLoop::SaveStopped(const std::map<int, Bytes>& payloads) {
   if (places.size() == static_cast<size_t>(team_.size())) {
     RETURN_IF_ERROR(saves_.SaveAt(places, *meter_));
     parts_.reporter.Note(absl::StrCat("stopped in epoch ", epoch(), ", ", AllBatches(places), " batches of ",
-                                      places.size(), " workers into it; saved, continue with --resume"));
+                                      places.size(), " workers into it; saved, ", options_.how_to_resume));
   } else {
     parts_.reporter.Note(absl::StrCat("stopped in epoch ", epoch(),
                                       "; a worker was lost, so the save before it stays the "
-                                      "newest; continue with --resume"));
+                                      "newest; ",
+                                      options_.how_to_resume));
   }
   return saves_.MarkInterrupted();
 }
@@ -152,8 +156,8 @@ absl::Status EpochLoop::SaveStopped(const std::map<int, Bytes>& payloads) {
 absl::StatusOr<RunEnd> EpochLoop::StopUnvalidated() {
   if (saves_.writes()) {
     RETURN_IF_ERROR(saves_.MarkInterrupted());
-    parts_.reporter.Note(absl::StrCat("stopped while validating epoch ", epoch() - 1, ", which is saved; continue with",
-                                      team_.size() > 1 ? " --resume" : absl::StrCat(": ", options_.resume_command)));
+    parts_.reporter.Note(
+        absl::StrCat("stopped while validating epoch ", epoch() - 1, ", which is saved; ", options_.how_to_resume));
   }
   return RunEnd{RunEnd::Kind::kStopped, validation_.signal()};
 }

@@ -38,8 +38,8 @@ struct EpochLoopOptions {
   uint64_t early_stop = 0;  // epochs without a better validation; 0 = never
   uint64_t settings_hash = 0;
   CheckpointPace checkpoints = {};
-  std::optional<ServerCheckpoints> servers = {};  // nothing in a process that trains alone
-  std::string resume_command = {};                // that continues a stopped run, for the line that says so
+  std::optional<ServerCheckpoints> servers = {};         // nothing in a process that trains alone
+  std::string how_to_resume = "continue with --resume";  // the end of the line that says that the run has stopped
 };
 
 // Makes the steps of an epoch that `done` does not contain; `first_step` is the number of the epoch's first one.

@@ -33,8 +33,9 @@ struct Program {
   }
 
   absl::Status Open(const EpochLoopOptions& options) {
-    ASSIGN_OR_RETURN(start, FindRunStart({.resume = root != nullptr && !root->saves().empty(), .identity = {}}, team,
-                                         root.get(), model, reporter));
+    ASSIGN_OR_RETURN(
+        start, FindRunStart({.resume = root != nullptr && !root->saves().empty(), .warm_start = {}, .identity = {}},
+                            team, root.get(), model, reporter));
     RETURN_IF_ERROR(session.Begin({start.epoch, start.first_step, start.position}));
     run = std::make_unique<SteppedRun>(SteppedRunParts{.session = session,
                                                        .stop = stop,

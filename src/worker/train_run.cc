@@ -95,7 +95,7 @@ run::EpochLoopOptions TrainRun::LoopOptions(const comm::Communicator& communicat
   options.early_stop = static_cast<uint64_t>(std::max<int64_t>(runner.early_stop, 0));
   options.settings_hash = data_.settings_hash;
   options.checkpoints = {static_cast<uint64_t>(runner.checkpoint_steps), runner.checkpoint_minutes};
-  options.resume_command = settings::ResumeCommand(job_.args);
+  if (job_.alone()) options.how_to_resume = absl::StrCat("continue with: ", settings::ResumeCommand(job_.args));
   if (fleet::WorkerNode* const worker = job_.fleet->worker(); worker != nullptr)
     options.servers = run::ServerCheckpoints{[worker](uint64_t number) { return worker->BeginSnapshot(number); },
                                              {worker->mode().steps_together(), communicator.traits().batches_a_push}};

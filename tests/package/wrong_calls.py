@@ -28,9 +28,10 @@ def wrong(layer: torch.nn.Linear, sgd: torch.optim.SGD, keys: torch.Tensor, arra
     rt.to_embedding(layer, keys)  # arg-type
     rt.freeze(None)  # arg-type
     rt.prefetch(emb)  # arg-type
-    rt.wrap(layer, emb)  # type-var
-    rt.wrap(sgd, [emb])  # arg-type
-    rt.wrap(sgd, emb, dense="remote")  # arg-type
+    rt.wrap(layer, emb)  # call-overload
+    rt.wrap(sgd, [emb])  # call-overload
+    rt.wrap(sgd, emb, dense="remote")  # call-overload
+    rt.wrap(None, emb, dense="server")  # call-overload
     rt.save(None)  # arg-type
     rt.save("model", sgd)  # arg-type
     rt.load("model", epoch=1)  # call-arg
@@ -50,6 +51,8 @@ def wrong(layer: torch.nn.Linear, sgd: torch.optim.SGD, keys: torch.Tensor, arra
     data.Dataset(5, slots=4)  # arg-type
     data.Dataset("clicks", slots=4, batch_size="512")  # arg-type
     data.Dataset("clicks", slots=4, split="half")  # arg-type
+    data.Dataset("clicks", slots=4, max_bad_lines="9")  # arg-type
+    data.Datasets  # attr-defined
     for batch in data.Dataset("clicks", slots=4):
         batch.lables  # attr-defined
     data.generate("clicks", compress="zip")  # arg-type

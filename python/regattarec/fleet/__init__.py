@@ -123,7 +123,8 @@ def distributed_optimizer(optimizer: "Optimizer", strategy: "AnyStrategy | None"
         chosen = strategy_of(strategy)
         _job.current().use(chosen.mode, chosen.geo_step)
     from regattarec.torch.optimizer import wrap
-    return wrap(optimizer, dense=dense)
+    wrapped: "Optimizer" = wrap(optimizer, dense=dense)
+    return wrapped
 
 
 def init_server(model_dir: arguments.AnyPath | None = "", data_dir: arguments.AnyPath | None = "") -> None:

@@ -50,8 +50,9 @@ def init(mode: typing.Literal["sync", "async", "half_async", "geo"] | None = Non
     """How the job works; before wrap and the first lookup.
 
     `mode` is when workers see each other's updates: sync, async (the default), half_async or geo. `nan_policy` is what
-    becomes of gradients with NaN or Inf: "abort" (the default) makes the step an error that names table and key, and
-    nothing is learnt of it; "skip" leaves such rows out, "clip" takes such elements for 0, both with a warning.
+    becomes of gradients with NaN or Inf: "abort" (the default) makes the step an error that names table and key, or
+    the dense parameter, and nothing is learnt of it. "skip" leaves out such rows, and the dense parameters' update if one
+    of their gradients is bad; "clip" takes such elements for 0. Both warn.
     """
     _job.current().use(mode, geo_step, nan_policy)
 

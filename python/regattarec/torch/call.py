@@ -17,6 +17,7 @@ Arguments = tuple[typing.Any, ...]  # of a module's call
 
 
 def _backward(ctx: typing.Any, grad: torch.Tensor) -> tuple[None, torch.Tensor | None, None]:
+    _ = ctx.saved_tensors  # an error if they were freed
     step.fresh = True
     lookup, table = ctx.lookup, ctx.table
     flat = floats(grad, (-1, table.dim))
@@ -37,6 +38,7 @@ class _Rows(torch.autograd.Function):
     def forward(ctx: typing.Any, anchor: torch.Tensor, weights: torch.Tensor | None,  # type: ignore[override]
                 call: "Call") -> torch.Tensor:
         ctx.lookup, ctx.table, ctx.rows, ctx.weights = call.lookup, call.table, call.rows, weights
+        ctx.save_for_backward(anchor)  # PyTorch refuses a second backward for what was saved, and without it counts twice
         out = call.out
         del call.out  # the output holds the call: a circle waits for the collector
         return out
@@ -65,14 +67,27 @@ class Call:
         self.out = torch.empty(self.lookup.ids if mode == "none" else self.lookup.bags, table.dim)
         needs_rows = train and weights is not None and weights.requires_grad
         self.rows = torch.empty(self.lookup.keys, table.dim) if needs_rows else None
+        self._padding: tuple[_core.Lookup, torch.Tensor, torch.Tensor] | None = None
+
+    def put_padding(self, key: int, where: torch.Tensor) -> None:
+        """Outputs `where` are the row of that key, and take no gradient."""
+        lookup = _core.Lookup(self.table.index, "none", view(torch.tensor([key])), view(torch.tensor([0, 1])), None)
+        self._padding = lookup, torch.empty(1, self.table.dim), where
 
     @property
-    def target(self) -> _job.Target:
+    def targets(self) -> list[_job.Target]:
         """What a job's pull fills, once."""
-        return self.lookup, view(self.out), None if self.rows is None else view(self.rows)
+        found: list[_job.Target] = [(self.lookup, view(self.out), None if self.rows is None else view(self.rows))]
+        if self._padding is not None:
+            lookup, row, _ = self._padding
+            found.append((lookup, view(row), None))
+        return found
 
     def result(self) -> torch.Tensor:
         out = self.out
+        if self._padding is not None:
+            _, row, where = self._padding
+            out[where] = row
         if self.train:
             step.count(self.samples)
             out = _Rows.apply(_ANCHOR, self.weights, self)
@@ -136,6 +151,6 @@ def prefetch(*calls: "Sequence[Module | torch.Tensor | None]") -> None:
             continue
         call = module.call(*arguments)
         ahead.put(module, module.whole(arguments), call)
-        targets.append(call.target)
+        targets += call.targets
     if targets:
         _job.current().prefetch(targets)

@@ -36,7 +36,7 @@ def to_embedding(source: Module | str, keys: Ids, *, freeze: bool = True, paddin
         for begin in range(0, count, _KEYS_A_PULL):
             part = found[begin:begin + _KEYS_A_PULL]
             call = Call(table, "none", part, torch.tensor([0, len(part)]), None, 0, (len(part), table.dim), part.device, False)
-            _job.current().pull([call.target], False)
+            _job.current().pull(call.targets, False)
             made.weight[begin:begin + len(part)] = call.result()
     made.weight.requires_grad_(not frozen)
     return made

@@ -81,6 +81,7 @@ class Module(torch.nn.Module):
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.table = declare(table, embedding_dim, rule, init, seed)
         self.frozen = False
+        self._fills_padding = False  # the padding has a row, which `fill` has put there
 
     def learns(self) -> bool:
         """Whether a lookup is one of training."""
@@ -106,19 +107,34 @@ class Module(torch.nn.Module):
                 f"{(found.numel(), self.embedding_dim)}, not {tuple(rows.shape)}")
         self._check_bound(found)
         _job.current().fill(self.table.index, found, rows.to("cpu", torch.float32).contiguous())
+        if self.padding_idx is not None and bool((found == self.padding_idx).any()):
+            self._fills_padding = True
 
     @classmethod
     def from_pretrained(cls: type[Self], embeddings: Vectors, keys: Ids | None = None, *, freeze: bool = True,
                         num_embeddings: int | None = None, **options: typing.Any) -> Self:
         """As torch.nn's: a module over a table that begins with these vectors, under `keys` (0, 1, … without).
 
-        With `freeze` they are not trained. The other arguments are those of the module.
+        With `freeze` they are not trained. The other arguments are those of the module. The vector of `padding_idx` is read as
+        the others are, and takes no gradient; an EmbeddingBag leaves padding out.
+
+            >>> words = Embedding.from_pretrained([[1.0, 2.0], [3.0, 4.0]], freeze=False, padding_idx=1)
+            >>> words(torch.tensor([0, 1])).tolist()
+            [[1.0, 2.0], [3.0, 4.0]]
         """
+        if isinstance(keys, (bool, numpy.bool_)):
+            raise TypeError(f"keys: {keys!r} is no list of keys; freeze goes by its name here: from_pretrained(vectors, freeze={keys!r})")
         rows = _tensor("embeddings", embeddings)
         if rows.dim() != 2:
             raise errors.InvalidArgumentError(f"embeddings have {rows.dim()} dimensions; a row each are 2")
         frozen = arguments.flag("freeze", freeze)
         found = torch.arange(len(rows)) if keys is None else listed_keys(keys)
+        padding = options.get("padding_idx")
+        if keys is None and num_embeddings is None and padding is not None:  # an index of the vectors, as PyTorch has it
+            padding = arguments.whole("padding_idx", padding, -arguments.INT64 - 1, note=", nor None")
+            if not -len(rows) <= padding < len(rows):
+                raise errors.OutOfRangeError(f"padding_idx: {padding} is not within the {len(rows)} embeddings")
+            options["padding_idx"] = padding % len(rows)
         module = cls(num_embeddings, rows.shape[1], **options)
         module.fill(found, rows)
         return module.requires_grad_(not frozen)
@@ -155,7 +171,7 @@ class Module(torch.nn.Module):
         call = ahead.take(self, given) if self.learns() else None
         if call is None:
             call = self.call(*given)
-            _job.current().pull([call.target], call.train)
+            _job.current().pull(call.targets, call.train)
         return call.result()
 
     def extra_repr(self) -> str:
@@ -292,7 +308,10 @@ class Embedding(Module):
         shape = (*input.shape, self.embedding_dim)
         if self.padding_idx is None:
             return self._call("none", keys, torch.tensor([0, keys.numel()]), None, samples, shape, input.device)
-        # A bag of one id, or of none for padding, which gives zeros and takes no gradient.
+        # A bag of one id, or of none for padding, which takes no gradient and gives zeros, or the row that it was given.
         keep = self._kept(keys)
         bounds = torch.cat([torch.zeros(1, dtype=torch.int64), torch.cumsum(keep.to(torch.int64), 0)])
-        return self._call("sum", keys[keep], bounds, None, samples, shape, input.device)
+        call = self._call("sum", keys[keep], bounds, None, samples, shape, input.device)
+        if self._fills_padding and not bool(keep.all()):
+            call.put_padding(self.padding_idx, ~keep)
+        return call

@@ -1,4 +1,5 @@
 """Makes an optimizer's step update tables, too."""
+import cmath
 import contextlib
 import types
 import typing
@@ -32,10 +33,30 @@ def _tables_of(modules: Iterable[torch.nn.Module]) -> list[Table]:
     return list(found.values())
 
 
-def wrap(optimizer: Optimizer, *modules: torch.nn.Module, dense: typing.Literal["local", "server"] | None = None) -> Optimizer:
+class TablesOnly(torch.optim.Optimizer):
+    """Of a model that has tables only: the step that wrap makes is all that updates something."""
+
+    def __init__(self) -> None:
+        super().__init__([{"params": []}], {})
+        self.param_groups.clear()
+
+    def step(self, closure: typing.Any = None) -> None:  # type: ignore[override]
+        """The closure was called, and the rows are updated."""
+
+
+@typing.overload
+def wrap(optimizer: Optimizer, *modules: torch.nn.Module, dense: typing.Literal["local", "server"] | None = None) -> Optimizer: ...
+
+
+@typing.overload
+def wrap(optimizer: None, *modules: torch.nn.Module, dense: None = None) -> torch.optim.Optimizer: ...
+
+
+def wrap(optimizer: typing.Any, *modules: torch.nn.Module, dense: typing.Literal["local", "server"] | None = None) -> typing.Any:
     """Makes `optimizer.step()` update the tables of `modules` too, and returns the optimizer itself.
 
-    Without modules these are all tables that the program has declared.
+    Without modules these are all tables that the program has declared. For a model that has tables only, `optimizer` is
+    None, and an optimizer of the tables is returned.
 
     Each table becomes a group of `optimizer.param_groups`, so that gradient scalers find its gradients. The rule of the
     table updates it; the optimizer does not.
@@ -54,8 +75,12 @@ def wrap(optimizer: Optimizer, *modules: torch.nn.Module, dense: typing.Literal[
         >>> items(torch.tensor([7])).tolist()
         [[-0.5, -0.5]]
     """
+    if optimizer is None:
+        if dense == "server":
+            raise errors.InvalidArgumentError("dense='server': without an optimizer there are no dense parameters")
+        optimizer, dense = TablesOnly(), "local"
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise TypeError(f"optimizer: wrap takes one of torch.optim first, not {type(optimizer).__name__}")
+        raise TypeError(f"optimizer: wrap takes one of torch.optim first, or None for tables only, not {type(optimizer).__name__}")
     if dense is not None:
         arguments.choice("dense", dense, ("local", "server"))
     tables = _tables_of(modules)
@@ -89,7 +114,7 @@ def wrap(optimizer: Optimizer, *modules: torch.nn.Module, dense: typing.Literal[
         optimizer.add_param_group({"params": [table.rows], "lr": table.rule.lr, "regatta_table": table.name})
     ours: typing.Any = optimizer
     ours._regatta_tables, ours._regatta_dense = tables, served
-    ours.step = types.MethodType(_step_of(optimizer, tables, served), optimizer)
+    ours.step = types.MethodType(_step_of(optimizer, tables, served, _LocalDense(modules)), optimizer)
     ours.zero_grad = types.MethodType(_zero_grad_of(optimizer, tables), optimizer)
     ours._step_supports_amp_scaling = True  # a gradient scaler calls step() always, and says what to leave out
     return optimizer
@@ -118,6 +143,36 @@ def _rate(group: dict[str, typing.Any]) -> float:
             f"the learning rate of table '{group['regatta_table']}' is {arguments.shown(group['lr'])}; it has to be a number") from error
 
 
+class _LocalDense:
+    """The dense parameters that the optimizer updates in this process, and what becomes of gradients with NaN or Inf."""
+
+    def __init__(self, modules: Iterable[torch.nn.Module]) -> None:
+        self._names = {id(p): name for module in modules for name, p in module.named_parameters()}
+
+    @staticmethod
+    def _gradients(optimizer: torch.optim.Optimizer) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """(parameter, the elements of its gradient)."""
+        for group in optimizer.param_groups:
+            if "regatta_table" not in group:
+                for p in group["params"]:
+                    if (grad := p.grad) is not None:
+                        yield p, grad._values() if grad.is_sparse else grad
+
+    def bad(self, optimizer: torch.optim.Optimizer) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """(parameter, gradient) for each gradient with NaN or Inf."""
+        if cmath.isfinite(sum(grad.sum().item() for _, grad in self._gradients(optimizer))):
+            return []
+        return [(p, grad) for p, grad in self._gradients(optimizer)  # a sum of large numbers may be Inf, too
+                if not bool(torch.isfinite(grad).all())]
+
+    def name(self, optimizer: torch.optim.Optimizer, parameter: torch.Tensor) -> str:
+        if name := self._names.get(id(parameter)):
+            return f"'{name}'"
+        place = next((i, j) for i, group in enumerate(optimizer.param_groups)
+                     for j, p in enumerate(group["params"]) if p is parameter)
+        return f"param_groups[{place[0]}]['params'][{place[1]}], of the shape {tuple(parameter.shape)}"
+
+
 @contextlib.contextmanager
 def _no_scaler(optimizer: torch.optim.Optimizer) -> Iterator[None]:
     """What a gradient scaler has left at the optimizer is away: PyTorch 2's optimizers that do not unscale refuse it."""
@@ -128,7 +183,8 @@ def _no_scaler(optimizer: torch.optim.Optimizer) -> Iterator[None]:
         vars(optimizer).update(held)
 
 
-def _step_of(optimizer: torch.optim.Optimizer, tables: list[Table], served: Dense | None) -> Callable[..., typing.Any]:
+def _step_of(optimizer: torch.optim.Optimizer, tables: list[Table], served: Dense | None,
+             local: _LocalDense) -> Callable[..., typing.Any]:
     inner, scales = optimizer.step, getattr(optimizer, "_step_supports_amp_scaling", False)
 
     def commit(self: torch.optim.Optimizer, closure: Callable[[], typing.Any] | None = None) -> typing.Any:
@@ -157,9 +213,19 @@ def _step_of(optimizer: torch.optim.Optimizer, tables: list[Table], served: Dens
             ahead.forget()
             served.refresh(job)
             return loss
-        job.commit(n if grads else 0, _views(grads))
+        bad = [] if skipped else local.bad(self)
+        if bad and job.nan_policy == "abort":
+            try:  # a gradient of dense parameters that is no number has the step refused, whatever the rows have
+                job.commit(n, _views(grads), [(0, view(torch.full((1,), float("nan"))))])
+            except errors.FailedPreconditionError as error:
+                raise errors.FailedPreconditionError(
+                    f"{error}. The first dense parameter is {local.name(self, bad[0][0])}") from None
+        if job.nan_policy == "clip":
+            for _, grad in bad:
+                grad.nan_to_num_(0.0, 0.0, 0.0)
+        job.commit(n if grads else 0, _views(grads), bad_dense=bool(bad))
         ahead.forget()
-        if not skipped:
+        if not skipped and not (bad and job.nan_policy == "skip"):
             if scale is not None and not scales:
                 for group in self.param_groups:
                     for p in group["params"]:

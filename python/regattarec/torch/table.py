@@ -61,7 +61,11 @@ class Table:
 
     def add(self, lookup: _core.Lookup, grad: torch.Tensor) -> None:
         """Takes the gradient of a lookup's output."""
-        if self.optimizer is None and _job.current().optimizer is not None:
+        if self.optimizer is None:
+            if _job.current().optimizer is None:
+                raise errors.FailedPreconditionError(
+                    f"table '{self.name}' has no optimizer: no step would update its rows. Call "
+                    "regattarec.torch.wrap(optimizer, ...) before the loop, or regattarec.torch.freeze(module)")
             raise errors.FailedPreconditionError(
                 f"table '{self.name}' was left out of wrap: no step updates its rows. Name its module in wrap, or freeze it: "
                 "regattarec.torch.freeze(module)")

@@ -185,7 +185,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenPipe(std::unique_ptr<ByteSource>
     return absl::Status(child.status().code(),
                         absl::StrCat("pipe_command '", options.command, "' on ", path, " (in folder ",
                                      options.folder.empty() ? "." : options.folder, "): ", child.status().message(),
-                                     "; -o runner.pipe_command= uses the built-in parser"));
+                                     "; an empty pipe_command uses the built-in parser"));
   return std::make_unique<PipeSource>(std::move(file), path, options, stop, std::move(*child));
 }
 

@@ -83,7 +83,7 @@ TEST_F(PipeTest, RunsInTheWorkingFolderWithOrWithoutAShell) {
 TEST_F(PipeTest, FailuresNameTheCommandAndTheFile) {
   AddFile("a", 10);
   ExpectError("no-such-command --flag", "cannot start no-such-command: No such file or directory");
-  ExpectError("no-such-command --flag", "-o runner.pipe_command= uses the built-in parser");
+  ExpectError("no-such-command --flag", "an empty pipe_command uses the built-in parser");
   ExpectError("false", "exited with status 1");
   ExpectError("sh -c 'cat; echo oh no >&2; exit 3'", "exited with status 3; its stderr:\noh no");
   ExpectError("sh -c 'kill -9 $$'", "was killed by signal 9");
