@@ -294,6 +294,14 @@ class Job:
             self.step += 1
             self.samples = samples
 
+    def refuse(self, why: str) -> typing.NoReturn:
+        """Gives the step up: nothing is learnt of it, and the loop may go on."""
+        with self._lock:
+            self._open = False
+            raise errors.FailedPreconditionError(
+                f"step {self.step}: {why}. Nothing was committed. Look at the loss of this batch; a lower learning rate or clipping "
+                "helps against growing gradients. regattarec.torch.init(nan_policy='skip') leaves such updates out, with a warning")
+
     def _count_bad(self, rows: int, dense: int) -> None:
         if not self.bad_rows and not self.bad_dense:
             what = {"skip": "such updates are left out", "clip": "such elements count as 0"}[self.nan_policy]

@@ -214,12 +214,9 @@ def _step_of(optimizer: torch.optim.Optimizer, tables: list[Table], served: Dens
             served.refresh(job)
             return loss
         bad = [] if skipped else local.bad(self)
-        if bad and job.nan_policy == "abort":
-            try:  # a gradient of dense parameters that is no number has the step refused, whatever the rows have
-                job.commit(n, _views(grads), [(0, view(torch.full((1,), float("nan"))))])
-            except errors.FailedPreconditionError as error:
-                raise errors.FailedPreconditionError(
-                    f"{error}. The first dense parameter is {local.name(self, bad[0][0])}") from None
+        # Bad gradients of rows are refused by the commit, which names table and key.
+        if bad and job.nan_policy == "abort" and all(bool(torch.isfinite(grad).all()) for _, grad, _ in grads):
+            job.refuse(f"gradients of the dense parameters hold NaN or Inf; the first is {local.name(self, bad[0][0])}")
         if job.nan_policy == "clip":
             for _, grad in bad:
                 grad.nan_to_num_(0.0, 0.0, 0.0)
