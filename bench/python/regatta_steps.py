@@ -18,7 +18,7 @@ DIM = 16
 def main(path):
     torch.set_num_threads(1)
     table = rt.EmbeddingBag(None, DIM, mode="sum", include_last_offset=True, rule=rt.Adagrad(lr=0.01))
-    optimizer = rt.wrap(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.01), table)
+    optimizer = rt.wrap(None, table)
     batches = list(regattarec.data.Dataset(path + ".txt", slots=data.SLOTS, dense_dim=data.DENSE,
                                            batch_size=rounds.BATCH))
     gradient = torch.full((rounds.BATCH * data.SLOTS, DIM), 0.001)

@@ -41,7 +41,7 @@ class TablesOnly(torch.optim.Optimizer):
         self.param_groups.clear()
 
     def step(self, closure: typing.Any = None) -> None:  # type: ignore[override]
-        """The closure was called, and the rows are updated."""
+        """Nothing is left to do: wrap's step has called the closure and updated the rows."""
 
 
 @typing.overload
@@ -186,6 +186,7 @@ def _no_scaler(optimizer: torch.optim.Optimizer) -> Iterator[None]:
 def _step_of(optimizer: torch.optim.Optimizer, tables: list[Table], served: Dense | None,
              local: _LocalDense) -> Callable[..., typing.Any]:
     inner, scales = optimizer.step, getattr(optimizer, "_step_supports_amp_scaling", False)
+    tables_only = isinstance(optimizer, TablesOnly)
 
     def commit(self: torch.optim.Optimizer, closure: Callable[[], typing.Any] | None = None) -> typing.Any:
         loss = None
@@ -213,6 +214,10 @@ def _step_of(optimizer: torch.optim.Optimizer, tables: list[Table], served: Dens
             ahead.forget()
             served.refresh(job)
             return loss
+        if tables_only:
+            job.commit(n if grads else 0, _views(grads))
+            ahead.forget()
+            return loss
         bad = [] if skipped else local.bad(self)
         # Bad gradients of rows are refused by the commit, which names table and key.
         if bad and job.nan_policy == "abort" and all(bool(torch.isfinite(grad).all()) for _, grad, _ in grads):
@@ -228,8 +233,11 @@ def _step_of(optimizer: torch.optim.Optimizer, tables: list[Table], served: Dens
                     for p in group["params"]:
                         if p.grad is not None:
                             p.grad.mul_(unscale)
-            with contextlib.nullcontext() if scales else _no_scaler(self):
+            if scales or (scale is None and found is None):
                 inner()
+            else:
+                with _no_scaler(self):
+                    inner()
         return loss
 
     return commit
