@@ -250,9 +250,6 @@ void BindLayers(nb::module_& m) {
           },
           nb::arg("layer"), nb::arg("file"), nb::arg("line"), "The call that operations come from.")
       .def(
-          "set_block", [](ProgramBuilder& builder, program::Block& block) { builder.set_block(block); },
-          nb::arg("block"))
-      .def(
           "append",
           [](ProgramBuilder& builder, const std::string& type, const nb::dict& inputs, const nb::dict& outputs,
              const nb::dict& attributes) {

@@ -97,8 +97,6 @@ void BindOperation(nb::module_& m) {
       .def_prop_ro("inputs", [](const Operation& op) { return SlotsOf(op.inputs); })
       .def_prop_ro("outputs", [](const Operation& op) { return SlotsOf(op.outputs); })
       .def_prop_ro("attributes", [](const Operation& op) { return DictOf(op.attributes); })
-      .def("set_attribute", [](Operation& op, const std::string& name,
-                               nb::handle value) { op.attributes.Set(name, AttributeOf(name.c_str(), value)); })
       .def("__str__", [](const Operation& op) { return program::OperationText(op); });
 }
 

@@ -39,8 +39,8 @@ class _Rows(torch.nn.Parameter):
 class Table:
     """A table as modules and optimizers see it: what its lookups of the present step were, and their gradients.
 
-    The gradients of a key in several lookups are added up when somebody looks at `rows.grad`, and not before: a step
-    of many lookups adds them up once.
+    The gradients of a key in several lookups are added up when `rows.grad` is read, and not before. So a step of many
+    lookups adds them up once.
     """
 
     def __init__(self, name: str, dim: int, rule: Rule, init: Init, index: int) -> None:
